@@ -1,0 +1,219 @@
+"""The engine's values. Frozen, without I/O, and without a word about how they are written down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+import attrs
+
+from agentihooks.errors import ScopeRefused
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+MAX_VALUE_CHARS = 4096
+
+Label = Literal["scoped", "explicit", "fleet", "unknown", "refused"]
+"""How an event came to its attribution; docs/reference/log-format gives the rule for each."""
+
+LABELS: tuple[Label, ...] = ("scoped", "explicit", "fleet", "unknown", "refused")
+
+
+@attrs.frozen(kw_only=True)
+class Scope:
+    """
+    What a session works on, and where. Every field is text, "" for nothing; None becomes "", anything else its `str`.
+
+    `project_id` is `host/owner/repo` or `local:<id>`; `project`, `repo` and `remote` say the same project in other
+    words. `worktree` is a linked worktree's name, "" in the main checkout; `branch` is "HEAD" while detached.
+    """
+
+    project_id: str = ""
+    project: str = ""
+    repo: str = ""
+    worktree: str = ""
+    cwd: str = ""
+    remote: str = ""
+    branch: str = ""
+    swarm: str = ""
+    task: str = ""
+    task_revision: str = ""
+    lane: str = ""
+
+    def __attrs_post_init__(self) -> None:
+        # Not as converters of the fields: attrs would look into their signatures, field by field, at every import.
+        for name in SCOPE_FIELDS:
+            value = getattr(self, name)
+            if type(value) is not str:
+                object.__setattr__(self, name, "" if value is None else str(value))
+
+    @classmethod
+    def of(cls, value: Scope | Mapping[str, Any]) -> Scope:
+        """
+        Return *value*, a scope, a transition or a mapping with a scope's field names, as a scope that may be recorded.
+
+        Raises:
+            ScopeRefused: `bad_scope`: a field that does not exist, a value that is too long, or no mapping at all.
+        """
+        if isinstance(value, Scope):
+            scope = value if type(value) is Scope else Scope(**{name: getattr(value, name) for name in SCOPE_FIELDS})
+        elif isinstance(value, Mapping):
+            unknown = [repr(name) for name in value if name not in SCOPE_FIELDS]
+            if unknown:
+                known = ", ".join(SCOPE_FIELDS)
+                raise ScopeRefused("bad_scope", f"a scope has no field {', '.join(unknown)}; its fields are {known}")
+            scope = Scope(**value)
+        else:
+            raise ScopeRefused(
+                "bad_scope", f"a scope is a Scope or a mapping of its fields, not {type(value).__name__}"
+            )
+        for name in SCOPE_FIELDS:
+            if len(getattr(scope, name)) > MAX_VALUE_CHARS:
+                raise ScopeRefused("bad_scope", f"{name} is longer than {MAX_VALUE_CHARS} characters; shorten it")
+        return scope
+
+    @property
+    def names_project(self) -> bool:
+        """Whether the scope names a project; the words "" and "unknown" name none."""
+        return names_project(self.project_id)
+
+    def as_dict(self) -> dict[str, str]:
+        """Return all eleven fields, in their documented order."""
+        return {name: getattr(self, name) for name in SCOPE_FIELDS}
+
+    def nonempty(self) -> dict[str, str]:
+        """Return the fields that say something, in their documented order."""
+        return {name: value for name in SCOPE_FIELDS if (value := getattr(self, name))}
+
+
+SCOPE_FIELDS: tuple[str, ...] = tuple(field.name for field in attrs.fields(Scope))
+PROJECT_FIELDS = ("project_id", "project", "repo", "remote")
+"""The fields that say which project; the other seven say where in it, and on which task."""
+
+TASK_FIELDS = ("swarm", "task", "task_revision", "lane")
+"""The fields that only an orchestrator or the launch environment can know, never a transcript."""
+
+
+def names_project(project_id: str) -> bool:
+    """Return whether *project_id* names a project: "" and "unknown" do not."""
+    return project_id not in ("", "unknown")
+
+
+@attrs.frozen(kw_only=True)
+class Transition(Scope):
+    """
+    A scope coming into force in a session, at an instant and until the next transition.
+
+    `at` is the time as the caller wrote it; `sequence` counts from 0; `transition_id` is derived from the session, the
+    time's text and the scope (`ids.transition_id`), so that recording the same twice is recording it once.
+    """
+
+    session_id: str
+    sequence: int
+    at: str
+    transition_id: str
+
+    @property
+    def scope(self) -> Scope:
+        """The scope alone."""
+        return Scope.of(self)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the transition as its line in the log holds it."""
+        own = {"session_id": self.session_id, "sequence": self.sequence, "at": self.at}
+        return {**own, "transition_id": self.transition_id, **super().as_dict()}
+
+
+@attrs.frozen(kw_only=True)
+class Event:
+    """
+    Something that happened in a session. `attrs` may hold its own claim (`project_id` ...) or `share=fleet`.
+
+    `agent_id` names the subagent it happened in, "" for the main chain.
+    """
+
+    at: str | datetime | None
+    attrs: Mapping[str, Any] = attrs.field(factory=dict)
+    agent_id: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class Attribution:
+    """What an event belongs to: the label says by which rule, `fields` what of the scope it carries (no empty text)."""
+
+    attribution: Label
+    fields: Mapping[str, str] = attrs.field(factory=dict)
+
+    def __getattr__(self, name: str) -> str:
+        # Scope fields read as attributes; one that is not carried reads "", as in a Scope.
+        if name in SCOPE_FIELDS:
+            return self.fields.get(name, "")
+        raise AttributeError(name)
+
+    def as_dict(self) -> dict[str, str]:
+        """Return the attribution as JSON holds it: the label, then the fields that say something."""
+        return {"attribution": self.attribution, **self.fields}
+
+
+@attrs.frozen(init=False)
+class SessionGrant:
+    """The projects that a session may name: what its scopes and its events' own claims are held to."""
+
+    project_ids: frozenset[str]
+
+    def __init__(self, project_ids: Iterable[str]) -> None:
+        if isinstance(project_ids, str | bytes):
+            raise TypeError("a grant takes a collection of project ids, not one text")
+        self.__attrs_init__(frozenset(project_ids))
+
+    @classmethod
+    def of(cls, value: SessionGrant | Iterable[str]) -> SessionGrant:
+        """Return *value*, a grant or project ids, as a grant."""
+        return value if isinstance(value, SessionGrant) else cls(value)
+
+    def allows(self, project_id: str) -> bool:
+        """Return whether *project_id* may be named; one that names no project always may."""
+        return not names_project(project_id) or project_id in self.project_ids
+
+
+@attrs.frozen(kw_only=True)
+class Marker:
+    """
+    A brain marker that an agent wrote: a lesson, milestone, signal or decision, and the entry it stands in.
+
+    `at` is the time of the entry that holds the opening tag, "" if that has none. `entry_id` is that entry's.
+    """
+
+    type: str
+    content: str
+    attrs: Mapping[str, str] = attrs.field(factory=dict)
+    at: str = ""
+    agent_id: str = ""
+    entry_id: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class HookEvent:
+    """
+    A hook's payload in the words that all agents share.
+
+    `kind` says what it asks of the engine: `start` a session begins or goes on, `move` or `work` it may have moved,
+    `stop` a turn ended and its transcript is worth reading, `end` the session is over. `name` is the agent's own word.
+    `cwd` is where the emitter now stands, "" if the payload does not tell. `source` says how a session started.
+    `last_message` is the turn's final text, which may not be in the transcript yet.
+    """
+
+    kind: Literal["start", "move", "work", "stop", "end"]
+    name: str
+    session_id: str
+    agent_id: str = ""
+    cwd: str = ""
+    transcript_path: str = ""
+    source: str = ""
+    last_message: str = ""
+    budget_s: float = 5.0
+    """How long the agent waits for a hook of this kind, with a margin."""
+    quiet_events: tuple[str, ...] = ()
+    """The agent's events that matter only if the emitter has moved, unless they are about one of `loud_tools`."""
+    loud_tools: tuple[str, ...] = ()

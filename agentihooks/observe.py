@@ -1,0 +1,208 @@
+"""
+Where a transcript's entries say a session stood, laid into the scope log.
+
+An observation is partial: it knows the folder and maybe the branch, never the task. It comes late, often after a hook
+or an orchestrator has recorded what happened since. Laying it into an append-only log without losing a move, moving
+twice, or touching a task is what this module is for (docs/explanation/event-time).
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import attrs
+
+from agentihooks.clock import instant, instant_or_none
+from agentihooks.model import PROJECT_FIELDS, TASK_FIELDS, Scope
+from agentihooks.record import transition
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable, Iterable, Mapping
+    from datetime import datetime
+
+    from agentihooks.identity import Identity
+    from agentihooks.model import Transition
+    from agentihooks.scope import History
+    from agentihooks.transcript import Entry
+
+MAX_AHEAD = timedelta(minutes=5)
+"""How far ahead of this machine's clock an entry's time may be and still be believed."""
+
+
+_TICK = timedelta(microseconds=1)
+
+
+@attrs.frozen
+class Observation:
+    """The emitter moved: from `at` on, in file order, it stands in `cwd` on `branch`. None says nothing."""
+
+    at: str
+    cwd: str
+    branch: str | None
+    worktree: str | None
+
+
+class Observer:
+    """
+    Folds entries into the moves of each emitter: of each session its main chain ("") and its subagents.
+
+    A move is another folder or another branch. The worktree goes with the folder.
+    """
+
+    def __init__(self) -> None:
+        self.observations: dict[tuple[str, str], list[Observation]] = {}
+        self._last: dict[tuple[str, str], tuple[str, str | None]] = {}
+
+    def see(self, entry: Entry) -> None:
+        """Take the next entry, in file order."""
+        cwd = entry.cwd
+        if cwd is None:
+            return
+        emitter = entry.session_id, entry.agent_id
+        stand = cwd, entry.branch
+        last = self._last.get(emitter)
+        if last == stand:
+            return
+        # What says nothing of the branch does not contradict what was said of it in the same folder.
+        if last is None or last[0] != cwd or entry.branch not in (None, last[1]):
+            self._last[emitter] = stand
+            self.observations.setdefault(emitter, []).append(Observation(entry.at, *stand, entry.worktree))
+
+
+@attrs.frozen(kw_only=True)
+class Surroundings:
+    """What an observation is completed with."""
+
+    now: datetime
+    environ: Mapping[str, str]
+    identify: Callable[[str], Identity | None]
+    """A folder's identity on today's disk; None if it is gone."""
+    histories: Iterable[History] = ()
+    """Where the identity of a folder that is gone may have been recorded, the session's own first; and the first in
+    force fills in the task of an emitter that has none: a subagent works on its parent's task."""
+
+
+def place(
+    session_id: str,
+    observations: Iterable[Observation],
+    history: History,
+    surroundings: Surroundings,
+    skipped: Counter[str],
+    position: int = -1,
+) -> tuple[list[Transition], int]:
+    """
+    Return the transitions that *observations* add to *history*, in order, and the position reached.
+
+    File order is the order of the moves, so observations are walked along the log: each is first looked for where the
+    walk stands, then ahead of it. What a hook, or an earlier pass, recorded is thereby recognised and not recorded
+    twice. Only a move found nowhere is added, at the earliest instant the log admits and never before its own time.
+
+    Args:
+        session_id: Under which the transitions are recorded.
+        observations: In file order.
+        history: The session's log as it is now.
+        surroundings: What completes an observation.
+        skipped: Counts, under "untimed", the moves that no believable time could be found for.
+        position: Where an earlier pass over the same file ended; -1 for the first.
+    """
+    log = list(history.transitions)
+    known = len(log)
+    position = min(position, known - 1)
+    for observation in observations:
+        moment = instant_or_none(observation.at)
+        if moment is not None and moment <= surroundings.now + MAX_AHEAD:
+            # Several moves may share an instant, so the walk goes through all that came at it.
+            position = max(position, history.in_force_before(moment) if len(log) == known else position)
+        elif position < 0:
+            skipped["untimed"] += 1
+            continue
+        else:
+            moment = None
+        found = _find(log, observation, position)
+        if found < 0:
+            at = observation.at
+            if log and (moment is None or moment < instant(log[-1].at)):
+                at = log[-1].at
+            base = log[-1] if log else _in_force_elsewhere(surroundings, at)
+            scope = _complete(observation, base, log, surroundings)
+            log.append(_following(session_id, log, scope, at))
+            found = len(log) - 1
+        position = found
+    return log[known:], position
+
+
+def _following(session_id: str, log: list[Transition], scope: Scope, at: str) -> Transition:
+    """
+    Return *scope* as the transition after *log*, at *at* or at the earliest instant after it that the log admits.
+
+    There and back again within one instant would repeat a transition, and a repeated one is a replay.
+    """
+    following = transition(session_id, log[-1].sequence + 1 if log else 0, scope, at)
+    moment = instant(at)
+    for earlier in reversed(log):
+        if instant(earlier.at) != moment:
+            break
+        if earlier.scope == scope:
+            return _following(session_id, log, scope, (moment + _TICK).isoformat())
+    return following
+
+
+def _find(log: list[Transition], observation: Observation, position: int) -> int:
+    """Return where, from *position* on, the log says what was observed; -1 if nowhere."""
+    for index in range(max(position, 0), len(log)):
+        if log[index].cwd == observation.cwd and observation.branch in (None, log[index].branch):
+            return index
+    return -1
+
+
+def _complete(observation: Observation, base: Scope | None, log: list[Transition], surroundings: Surroundings) -> Scope:
+    """Return the whole scope: the observed place, its project, and the task in force."""
+    branch = observation.branch
+    if branch is None:
+        branch = base.branch if base is not None and base.cwd == observation.cwd else ""
+    place = _place_fields(observation.cwd, log, surroundings)
+    if observation.worktree is not None:
+        place["worktree"] = observation.worktree
+    task = task_fields(surroundings.environ) if base is None else {name: getattr(base, name) for name in TASK_FIELDS}
+    return Scope(cwd=observation.cwd, branch=branch, **place, **task)
+
+
+def _place_fields(cwd: str, log: list[Transition], surroundings: Surroundings) -> dict[str, str]:
+    identity = surroundings.identify(cwd)
+    if identity is not None:
+        return {name: getattr(identity, name) for name in (*PROJECT_FIELDS, "worktree")}
+    # The folder is gone. What it was while it existed may have been recorded; else it stays unknown.
+    for transitions in (log, *(history.transitions for history in surroundings.histories)):
+        for recorded in reversed(transitions):
+            if recorded.cwd == cwd and recorded.names_project:
+                return {name: getattr(recorded, name) for name in (*PROJECT_FIELDS, "worktree")}
+    return {}
+
+
+def _in_force_elsewhere(surroundings: Surroundings, at: str) -> Scope | None:
+    moment = instant(at)
+    for history in surroundings.histories:
+        index = history.in_force(moment)
+        if index >= 0:
+            return history.transitions[index]
+    return None
+
+
+_TASK_VARIABLES = {
+    "swarm": "AGENTIHOOKS_SWARM",
+    "task": "AGENTIHOOKS_SWARM_TASK",
+    "task_revision": "AGENTIHOOKS_SWARM_TASK_REVISION",
+    "lane": "AGENTIHOOKS_SWARM_LANE",
+}
+
+
+def task_fields(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what the launch environment says of the task: swarm, task, revision and lane, "" where it is silent."""
+    return {name: environ.get(variable, "") for name, variable in _TASK_VARIABLES.items()}
+
+
+def without_task(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return *environ* as somebody else's: what it says of a task is about whoever runs in it, not about a session."""
+    return {name: value for name, value in environ.items() if name not in _TASK_VARIABLES.values()}

@@ -1,0 +1,291 @@
+"""
+A transcript's bytes, cut into lines, and the entries an agent's reader makes of them.
+
+The engine knows lines; what a line means is the agent's own affair and lives in its plugin, as a `Reader`.
+`Entry` is what every reader yields, whatever the agent: which session and emitter wrote it, when, and where it stood.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections import Counter
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import BinaryIO
+
+    from _typeshed import WriteableBuffer
+
+    from agentihooks.files import FilePath
+
+MAX_LINE_BYTES = 64 * 1024 * 1024
+"""A longer line is passed over; 2.1 MB is the longest measured, 50 MB files are reported (docs/explanation/event-time)."""
+
+_NEWLINE = ord("\n")
+
+# Measured: with the default buffer of 8 KiB a pass over 200 MB takes a third longer.
+BUFFER_BYTES = 128 * 1024
+
+# A torn line may hold any number of braces; trying to decode from each of them would take quadratic time.
+MAX_SALVAGE_ATTEMPTS = 64
+
+SKIPS: Mapping[str, str] = {
+    "copy": "copies of an entry that was read before (a re-appended, resumed or forked line)",
+    "damaged": "damaged lines, or parts of lines, that are not JSON",
+    "foreign": "lines that are JSON but no entry of this agent",
+    "inherited": "entries copied from the session or agent this one was forked from",
+    "oversized": f"lines longer than {MAX_LINE_BYTES // 1024 // 1024} MiB",
+    "session": "moves of another session, or of a subagent whose id cannot name a log",
+    "torn": "a last line that is not complete yet",
+    "unknown": "entries of a kind this reader does not know",
+    "untimed": "changes of folder or branch without a believable time",
+}
+"""Why a line or an entry was passed over. Nothing is passed over without being counted under one of these."""
+
+
+class Activity(msgspec.Struct, frozen=True, kw_only=True):
+    """
+    Something a session did: a prompt it was given, a message of the assistant, a call of a tool.
+
+    `id` is the agent's own for it ("" if it has none): an activity with an id seen before is the same one, told again.
+    `text` is what the assistant said, and only that: never thoughts, tool output, or a compaction's summary.
+    """
+
+    kind: Literal["prompt", "message", "tool"]
+    id: str = ""
+    name: str = ""
+    text: str = ""
+
+
+class Entry(msgspec.Struct, kw_only=True):
+    """
+    One entry of a transcript, in the words that all agents share.
+
+    `at` is the entry's own time as written, "" if it has none. `agent_id` names the subagent that wrote it, "" for the
+    main chain. `cwd`, `branch` and `worktree` say where the emitter stands from this entry on; None says nothing
+    about it, while "" says there is none.
+
+    A msgspec struct, not an attrs class: a reader may decode a line straight into a subclass, which is what makes one
+    pass over a long transcript cheap.
+    """
+
+    at: str = ""
+    session_id: str = ""
+    agent_id: str = ""
+    entry_id: str = ""
+    cwd: str | None = None
+    branch: str | None = None
+    worktree: str | None = None
+
+    def activities(self) -> Iterable[Activity]:
+        """Return what was done in this entry. Decoded on demand: a pass for context alone never pays for it."""
+        return ()
+
+
+class Reader:
+    """
+    Turns the lines of one transcript into entries. One reader reads one file once, in file order.
+
+    Subclass it in a plugin and return an instance from `agentihooks_open_transcript`.
+    """
+
+    agent: ClassVar[str]
+    """The agent's short name, as in `agentihooks hook NAME`."""
+
+    def __init__(self) -> None:
+        self.skipped: Counter[str] = Counter()
+        """How many lines or entries were passed over, by reason; the reasons are the keys of `SKIPS`."""
+
+    def entries(self, lines: Iterable[bytes]) -> Iterator[Entry]:
+        """
+        Yield the file's own entries, in file order; never raise over what a line holds.
+
+        Copied and inherited entries are counted in `skipped`, not yielded. All entries of one line are yielded before
+        the next line is taken, so that a caller who stops can go on from that line.
+
+        Args:
+            lines: Byte lines with or without their newline, beginning wherever the last pass ended.
+        """
+        raise NotImplementedError
+
+    def state(self) -> dict[str, Any]:
+        """Return, as JSON values, what a later pass over the rest of this file needs to know."""
+        return {}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take up the *state* of an earlier pass, before `entries`. Unknown or damaged state is to be ignored."""
+
+
+class TranscriptFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A transcript on this machine: where it lies, whose it is, and when it was last written to (seconds, epoch)."""
+
+    path: Path
+    agent: str
+    session_id: str
+    agent_id: str = ""
+    modified_at: float = 0.0
+
+
+class Lines:
+    """
+    The lines of a transcript file, from a byte offset on, however large the file is.
+
+    `offset` is the first byte that was not handed out yet, always at the beginning of a line: where the next pass
+    goes on. The last line is handed out even without its newline if it is a complete JSON value, but then `offset`
+    stays before it, since the writer may not be done with it.
+    """
+
+    def __init__(self, file: BinaryIO, offset: int = 0, max_line_bytes: int = MAX_LINE_BYTES) -> None:
+        self.offset = offset
+        self.skipped: Counter[str] = Counter()
+        self._file = file
+        self._max_line_bytes = max_line_bytes
+        self.is_stopped = False
+        self.is_at_open_end = False
+        """Whether the line at hand has no newline yet: `offset` is then before it."""
+
+    def stop(self) -> None:
+        """Hand out no further line: whoever iterates finishes the one at hand, and `offset` stays behind that."""
+        self.is_stopped = True
+
+    def __iter__(self) -> Iterator[bytes]:
+        readline, limit = self._file.readline, self._max_line_bytes
+        while not self.is_stopped and (line := readline(limit)):
+            if line[-1] == _NEWLINE:
+                self.offset += len(line)
+                yield line
+            elif len(line) == limit:
+                self._pass_over(len(line))
+            else:
+                yield from self._last(line)
+                return
+
+    def _pass_over(self, length: int) -> None:
+        """Read to the end of an oversized line without keeping it."""
+        self.skipped["oversized"] += 1
+        while part := self._file.readline(BUFFER_BYTES):
+            length += len(part)
+            if part.endswith(b"\n"):
+                break
+        self.offset += length
+
+    def _last(self, line: bytes) -> Iterator[bytes]:
+        text = line.strip(b" \t\r\n\0\xef\xbb\xbf")
+        if not text:
+            return
+        try:
+            json.loads(text)
+        except (ValueError, RecursionError):
+            self.skipped["torn"] += 1
+        else:
+            self.is_at_open_end = True
+            yield line
+
+
+def open_binary(path: FilePath) -> BinaryIO:
+    """
+    Open a transcript for reading bytes; one compressed with zstd (`.zst`) is decompressed on the way.
+
+    Raises:
+        OSError: There is no such file, it is a directory, or it cannot be read.
+    """
+    if not os.fspath(path).endswith(".zst"):
+        return open(path, "rb", buffering=BUFFER_BYTES)  # noqa: PTH123 - see `files`
+    import sys
+
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    return io.BufferedReader(_Decompressed(zstd.open(path, "rb"), zstd.ZstdError), BUFFER_BYTES)
+
+
+class _Decompressed(io.RawIOBase):
+    """What a compressed file holds; that it is damaged or cut short is an OSError, as with any unreadable file."""
+
+    def __init__(self, file: io.BufferedIOBase, damage: type[Exception]) -> None:
+        self._file = file
+        self._damage = damage
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        try:
+            return self._file.readinto(buffer)
+        except (EOFError, self._damage) as error:
+            raise OSError(f"cannot decompress: {error}") from error
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        return self._file.seek(offset, whence)
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def salvage(line: bytes, starts: Sequence[str] = ()) -> tuple[list[dict[str, Any]], bool]:
+    """
+    Take the JSON objects out of a line that is not one JSON object.
+
+    Two objects welded together, by a resume after an unclean stop, give two. After a torn piece the search goes on at
+    the next text of *starts*, with which this agent's lines begin; nested objects of the torn piece are thus not
+    mistaken for entries. Invalid UTF-8 is replaced, a BOM and NUL bytes are dropped.
+
+    Returns:
+        The objects in order, and whether any part of the line had to be given up.
+    """
+    text = line.decode("utf-8", "replace").strip("\ufeff\0 \t\r\n")
+    decoder = json.JSONDecoder()
+    found: list[dict[str, Any]] = []
+    damaged = False
+    position = 0
+    for _ in range(MAX_SALVAGE_ATTEMPTS):
+        if position >= len(text):
+            return found, damaged
+        try:
+            value, position = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            damaged = True
+            nexts = [at for start in starts if (at := text.find(start, position + 1)) >= 0]
+            if not nexts:
+                return found, damaged
+            position = min(nexts)
+        else:
+            if isinstance(value, dict):
+                found.append(value)
+            else:
+                damaged = True
+            while position < len(text) and text[position] in "\0 \t\r\n\ufeff":
+                position += 1
+    return found, True
+
+
+def head(path: FilePath, objects: int = 8) -> list[dict[str, Any]]:
+    """
+    Return the first readable JSON objects of a file, by which its kind is recognised.
+
+    Reads at most 64 lines. A file that holds none gives an empty list.
+
+    Raises:
+        OSError: As for `open_binary`.
+    """
+    found: list[dict[str, Any]] = []
+    with open_binary(path) as file:
+        for number, line in enumerate(Lines(file)):
+            found += salvage(line)[0]
+            if len(found) >= objects or number >= 64:
+                break
+    return found

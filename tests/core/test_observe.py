@@ -1,0 +1,257 @@
+"""What a transcript tells of a session's moves, laid into its history."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import pytest
+
+from agentihooks import Engine, Scope
+from agentihooks.clock import instant
+from agentihooks.identity import Identity
+from agentihooks.observe import Observation, Observer, Surroundings, place, task_fields, without_task
+from agentihooks.scope import History
+from agentihooks.testing import at, recorded, scope
+from agentihooks.transcript import Entry
+
+if TYPE_CHECKING:
+    from agentihooks import Transition
+
+SWARM = {
+    "AGENTIHOOKS_SWARM": "w",
+    "AGENTIHOOKS_SWARM_TASK": "t",
+    "AGENTIHOOKS_SWARM_TASK_REVISION": "3",
+    "AGENTIHOOKS_SWARM_LANE": "eng",
+}
+GONE = Surroundings(now=instant(at("12:00")), environ=SWARM, identify=lambda _: None)
+ALPHA = Identity(
+    project_id="github.com/fixture/alpha", project="alpha", repo="fixture/alpha", remote="u", worktree="wt"
+)
+
+
+def move(clock: str, cwd: str, branch: str | None = "main", worktree: str | None = None) -> Observation:
+    """Return the observation of a move at a time of day; "" for none."""
+    return Observation(at(clock) if clock else "", cwd, branch, worktree)
+
+
+def history(*live: tuple[str, Scope]) -> History:
+    """Return a history of scopes that came into force at times of day."""
+    engine = Engine.in_memory()
+    for clock, each in live:
+        engine.record_scope("s", each, at(clock))
+    return engine.log.history("s")
+
+
+def added(log: History, *moves: Observation, surroundings: Surroundings = GONE) -> list[Transition]:
+    """Return the transitions that moves add to a history."""
+    return place("s", moves, log, surroundings, Counter())[0]
+
+
+def told(transitions: list[Transition]) -> list[tuple[str, str, str]]:
+    """Return the time, folder and branch of transitions."""
+    return [(each.at[11:16], each.cwd, each.branch) for each in transitions]
+
+
+def test_an_observer_sees_moves() -> None:
+    """Of entries in one place, the first counts; each emitter is followed apart, and knows only its own."""
+    observer = Observer()
+    told = [("", "/a"), ("", "/a"), ("7", "/b"), ("", "/a"), ("", None), ("", "/b"), ("7", "/b"), ("", "/a")]
+    for number, (agent_id, cwd) in enumerate(told):
+        observer.see(Entry(at=str(number), session_id="s", agent_id=agent_id, cwd=cwd))
+    seen = {emitter: [(each.at, each.cwd) for each in moves] for emitter, moves in observer.observations.items()}
+    assert {("s", ""): [("0", "/a"), ("5", "/b"), ("7", "/a")], ("s", "7"): [("2", "/b")]} == seen
+
+
+MOVES: list[dict[str, Any]] = [{"cwd": "/b"}, {"branch": "two"}, {"branch": ""}, {"cwd": "/b", "branch": None}]
+NO_MOVES: list[dict[str, Any]] = [{}, {"branch": None}, {"worktree": "w"}, {"cwd": None, "branch": "two"}]
+
+
+@pytest.mark.parametrize(
+    ("change", "count"), [*((change, 2) for change in MOVES), *((change, 1) for change in NO_MOVES)], ids=str
+)
+def test_what_makes_a_move(change: dict[str, Any], count: int) -> None:
+    """Another folder or branch is a move; saying nothing of them is none."""
+    observer = Observer()
+    for fields in ({}, change):
+        observer.see(Entry(session_id="s", **{"cwd": "/a", "branch": "main", "worktree": "", **fields}))
+    assert count == len(observer.observations["s", ""])
+
+
+def test_a_first_observation_takes_the_task_from_the_environment() -> None:
+    """Where nothing is in force the environment says what the session works on."""
+    [first] = added(history(), move("10:00", "/a"))
+    expected = Scope(cwd="/a", branch="main", swarm="w", task="t", task_revision="3", lane="eng")
+    assert (0, at("10:00"), expected) == (first.sequence, first.at, first.scope)
+
+
+def test_a_further_observation_keeps_the_task() -> None:
+    """Where something is in force the task is the one recorded, whatever the environment says."""
+    log = history(("10:00", scope(swarm="x", task="mine", task_revision="9")))
+    [second] = added(log, move("10:05", "/b"))
+    assert ("x", "mine", "9", "") == (second.swarm, second.task, second.task_revision, second.lane)
+
+
+def test_an_empty_task_is_kept_too() -> None:
+    """A task that was taken away stays away."""
+    [second] = added(history(("10:00", scope())), move("10:05", "/b"))
+    assert ("", "") == (second.swarm, second.task)
+
+
+def test_what_is_in_force_is_not_recorded_again() -> None:
+    """An observation of what a hook has recorded adds nothing."""
+    log = history(("10:00", scope(cwd="/a", branch="main")), ("10:10", scope(cwd="/b", branch="main")))
+    moves = move("10:01", "/a"), move("10:10", "/b"), move("10:20", "/b")
+    assert [] == added(log, *moves)
+
+
+def test_moves_before_a_hook_are_found_at_its_time() -> None:
+    """A hook that recorded a move a little after the transcript's own time has recorded it."""
+    log = history(("10:00", scope(cwd="/a", branch="main")), ("10:10", scope(cwd="/b", branch="main")))
+    assert [] == added(log, move("10:00", "/a"), move("10:09", "/b"))
+
+
+def test_a_return_is_a_move() -> None:
+    """A session that goes back to where it was has moved."""
+    moves = move("10:00", "/a"), move("10:01", "/b"), move("10:02", "/a")
+    expected = [("10:00", "/a", "main"), ("10:01", "/b", "main"), ("10:02", "/a", "main")]
+    assert expected == told(added(history(), *moves))
+
+
+def test_a_step_back_in_time_loses_no_move() -> None:
+    """A move whose line is a little older than the one before takes effect as early as the log admits it."""
+    moves = move("10:00", "/a"), move("10:05", "/b"), move("10:04", "/c"), move("10:06", "/d")
+    expected = [("10:00", "/a"), ("10:05", "/b"), ("10:05", "/c"), ("10:06", "/d")]
+    assert expected == [(clock, cwd) for clock, cwd, _ in told(added(history(), *moves))]
+
+
+def test_a_late_observation_comes_after_what_was_recorded() -> None:
+    """A move that a later live transition has overtaken is still recorded, at that transition's time."""
+    log = history(("10:00", scope(cwd="/a", branch="main", task="t")))
+    assert [("10:00", "/b", "main")] == told(added(log, move("09:00", "/b")))
+
+
+def test_an_orchestrators_scope_counts_as_a_place() -> None:
+    """Who is seen in the old folder after an orchestrator has recorded a new one has not moved there yet."""
+    log = history(
+        ("10:00", scope(cwd="/a", branch="main", task="1")), ("10:10", scope(cwd="/b", branch="main", task="2"))
+    )
+    [back] = added(log, move("10:11", "/a"))
+    assert ("/a", "2") == (back.cwd, back.task)
+
+
+def test_a_move_without_a_time_follows_the_one_before() -> None:
+    """A move without a believable time takes effect no later than the log's end admits it; none is made up."""
+    moves = move("10:00", "/a"), move("", "/b"), attrs.evolve(move("", "/c"), at="2099-01-01T00:00:00Z")
+    expected = [("10:00", "/a"), ("10:00", "/b"), ("10:00", "/c")]
+    assert expected == [(clock, cwd) for clock, cwd, _ in told(added(history(), *moves))]
+
+
+@pytest.mark.parametrize("time", ["", "yesterday", at("12:06"), "9999-12-31T23:59:59Z"])
+def test_a_first_move_without_a_time_is_counted(time: str) -> None:
+    """With nothing before it, a move without a believable time is passed over and counted."""
+    skipped: Counter[str] = Counter()
+    assert ([], -1) == place("s", [Observation(time, "/a", "main", None)], history(), GONE, skipped)
+    assert {"untimed": 1} == skipped
+
+
+@pytest.mark.parametrize(("ahead", "count"), [(5, 1), (6, 0)])
+def test_how_far_ahead_is_believed(ahead: int, count: int) -> None:
+    """A time up to five minutes ahead of the clock is believed."""
+    surroundings = attrs.evolve(GONE, now=instant(at("10:00")))
+    time = (instant(at("10:00")) + timedelta(minutes=ahead)).isoformat()
+    assert count == len(added(history(), Observation(time, "/a", "main", None), surroundings=surroundings))
+
+
+def test_a_new_folder_of_an_agent_that_tells_no_branch() -> None:
+    """Without a branch, a new folder has none: the old one's is not its."""
+    log = history(("10:00", scope(cwd="/a", branch="old")))
+    assert [("10:05", "/b", "")] == told(added(log, move("10:05", "/b", None)))
+
+
+def test_a_subagent_that_tells_no_branch() -> None:
+    """In its parent's folder a subagent that tells no branch has the parent's."""
+    surroundings = attrs.evolve(GONE, histories=[history(("10:00", scope(cwd="/a", branch="old")))])
+    moves = move("10:05", "/a", None), move("10:06", "/b", None)
+    assert [("10:05", "/a", "old"), ("10:06", "/b", "")] == told(added(history(), *moves, surroundings=surroundings))
+
+
+def test_there_and_back_within_an_instant() -> None:
+    """Two moves at one instant that lead back are both recorded, the last a microsecond later, so that it is no replay."""
+    moves = move("10:00", "/a"), move("10:00", "/b"), move("10:00", "/a")
+    transitions = added(history(), *moves)
+    assert [at("10:00"), at("10:00"), "2026-10-08T10:00:00.000001+00:00"] == [each.at for each in transitions]
+    assert [] == added(History(transitions), *moves)
+
+
+def test_the_branch_stays_while_the_folder_does() -> None:
+    """An agent that tells no branch adds nothing while it stays where a hook has seen it."""
+    assert [] == added(history(("10:00", scope(cwd="/a", branch="old"))), move("10:05", "/a", None))
+
+
+def test_the_identity_is_that_of_the_folder() -> None:
+    """A folder that exists gives the project; the transcript's worktree outranks the folder's."""
+    surroundings = attrs.evolve(GONE, identify=lambda _: ALPHA)
+    first, second = added(history(), move("10:00", "/a"), move("10:01", "/b", worktree=""), surroundings=surroundings)
+    assert (ALPHA.project_id, ALPHA.remote, "wt") == (first.project_id, first.remote, first.worktree)
+    assert (ALPHA.project_id, "") == (second.project_id, second.worktree)
+
+
+def test_the_branch_is_never_todays() -> None:
+    """What is checked out now says nothing about then."""
+    surroundings = attrs.evolve(GONE, identify=lambda _: attrs.evolve(ALPHA, branch="today"))
+    assert [""] == [each.branch for each in added(history(), move("10:00", "/a", None), surroundings=surroundings)]
+
+
+def test_a_folder_that_is_gone_is_what_it_was() -> None:
+    """A folder that is gone has the identity recorded for it last, by the session or the one it belongs to."""
+    log = history(
+        ("10:00", scope("old", cwd="/a")),
+        ("10:01", scope("new", cwd="/a", worktree="wt")),
+        ("10:02", Scope(cwd="/a")),
+        ("10:03", scope(cwd="/b")),
+    )
+    [back] = added(log, move("10:05", "/a"))
+    assert ("github.com/fixture/new", "wt") == (back.project_id, back.worktree)
+    elsewhere = attrs.evolve(GONE, histories=[log])
+    assert ["github.com/fixture/new"] == [
+        each.project_id for each in added(history(), move("10:05", "/a"), surroundings=elsewhere)
+    ]
+
+
+def test_a_folder_that_never_was_is_unknown() -> None:
+    """A folder that is gone and was never recorded names no project."""
+    assert [""] == [each.project_id for each in added(history(("10:00", scope())), move("10:05", "/nowhere"))]
+
+
+@pytest.mark.parametrize(("clock", "expected"), [("10:05", "first"), ("10:25", "second"), ("09:00", "t")])
+def test_a_subagent_works_on_its_parents_task(clock: str, expected: str) -> None:
+    """An emitter without a task of its own takes its parent's of that instant; before that has one, the environment's."""
+    parent = recorded(Engine.in_memory().log, "s").log.history("s")
+    surroundings = attrs.evolve(GONE, histories=[parent])
+    assert [expected] == [each.task for each in added(history(), move(clock, "/a"), surroundings=surroundings)]
+
+
+def test_the_walk_goes_on_where_it_ended() -> None:
+    """A later pass finds the place where the last one ended, not an equal one before it."""
+    log = history(("10:00", scope(cwd="/a", branch="main")), ("10:01", scope(cwd="/b", branch="main")))
+    moves = [Observation(at("09:00"), "/a", "main", None)]
+    assert [] == place("s", moves, log, GONE, Counter(), -1)[0]
+    transitions, position = place("s", moves, log, GONE, Counter(), 1)
+    assert ([("10:01", "/a", "main")], 2) == (told(transitions), position)
+
+
+def test_a_position_beyond_the_log_is_its_end() -> None:
+    """A log that was removed meanwhile does not confuse the walk."""
+    transitions, position = place("s", [move("10:00", "/a")], history(), GONE, Counter(), 99)
+    assert (1, 0) == (len(transitions), position)
+
+
+def test_the_launch_environment() -> None:
+    """Four variables say what a launch works on, and can be taken away."""
+    expected = {"swarm": "w", "task": "t", "task_revision": "3", "lane": "eng"}
+    assert expected == task_fields({**SWARM, "HOME": "/"})
+    assert dict.fromkeys(expected, "") == task_fields({})
+    assert {"HOME": "/"} == without_task({**SWARM, "HOME": "/"})
