@@ -113,12 +113,12 @@ def _follow(
 
 def _catch_up(home: str, engine: Engine, session_id: str, environ: Mapping[str, str]) -> None:
     known = session_state.read(home, session_id).get("transcript_path", "")
-    path = known if os.path.isfile(known) else newest_transcript(engine.plugins, session_id)  # noqa: PTH113 - see `files`
+    path = known if os.path.isfile(known) else newest_transcript(engine.plugins, session_id)
     if path is None:
         return
     try:
         # Agents name a transcript before there is anything in it.
-        if os.path.getsize(path):  # noqa: PTH202 - see `files`
+        if os.path.getsize(path):
             engine.read_on(session_id, path, environ)
     except (OSError, ValueError) as error:
         # A transcript that cannot be read must not keep a task from being changed.

@@ -80,7 +80,7 @@ class Cursors:
     def known(self) -> Iterator[tuple[str, int, Cursor]]:
         """Yield every cursor that can be read: its session, its file's inode, and itself."""
         try:
-            names = sorted(os.listdir(self._directory))  # noqa: PTH208 - see `files`
+            names = sorted(os.listdir(self._directory))
         except FileNotFoundError:
             return
         for name in names:
@@ -99,7 +99,7 @@ class Cursors:
 
 def _read(path: str) -> Cursor | None:
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 - see `files`
+        with open(path, "rb") as file:
             return msgspec.convert(json.load(file), Cursor)
     except (OSError, ValueError, RecursionError, msgspec.ValidationError):
         return None

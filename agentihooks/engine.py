@@ -22,7 +22,7 @@ from agentihooks.home import cursor_directory, home_directory, scope_log_directo
 from agentihooks.identity import identify
 from agentihooks.log import LOCK_TIMEOUT_S, FileLog, MemoryLog, ScopeLog, locked
 from agentihooks.model import Attribution, Event, Scope, SessionGrant, Transition
-from agentihooks.observe import Observer, Surroundings, place
+from agentihooks.observe import TICK, Observer, Surroundings, place
 from agentihooks.record import admit, decide, unsafe_session_id
 from agentihooks.session_ids import agent_session_id, is_safe_session_id
 from agentihooks.transcript import Lines, head, open_binary
@@ -171,8 +171,13 @@ class Engine:
         admit(session_id, {}, at, None)
         with self.log.writing(session_id) as writer:
             latest = writer.latest
-            admitted = latest.at if latest is not None and at < instant(latest.at) else at
-            scope, text, moment = admit(session_id, change(latest), admitted, grant)
+            wanted = Scope.of(change(latest))
+            admitted: str | datetime = at
+            if latest is not None and at <= (earliest := instant(latest.at)):
+                # Back again within one instant would be a replay; the log admits it an instant later.
+                is_return = wanted != latest.scope and writer.history.holds(earliest, wanted)
+                admitted = earliest + TICK if is_return else latest.at
+            scope, text, moment = admit(session_id, wanted, admitted, grant)
             transition = decide(writer, session_id, scope, text, moment)
             if transition is not None:
                 writer.append([transition])
@@ -265,7 +270,7 @@ class Engine:
             raise unsafe_session_id()
         return self.read_on(session_id, path, os.environ if environ is None else environ).recorded
 
-    def read_on(
+    def read_on(  # noqa: C901 - one pass, told in one piece
         self,
         session_id: str,
         path: FilePath,

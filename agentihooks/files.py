@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 def make_private_directory(path: FilePath) -> None:
     """Create *path* and its missing parents, each for its owner alone (0700). One that exists is left as it is."""
     try:
-        os.mkdir(path, 0o700)  # noqa: PTH102 - see above; so in the rest of this module
+        os.mkdir(path, 0o700)
     except FileNotFoundError:
-        make_private_directory(os.path.dirname(path))  # noqa: PTH120
+        make_private_directory(os.path.dirname(path))
         make_private_directory(path)
     except FileExistsError:
         pass
@@ -35,15 +35,15 @@ def replace_file(path: FilePath, content: bytes) -> None:
     Raises:
         OSError: It cannot be written.
     """
-    make_private_directory(os.path.dirname(path))  # noqa: PTH120
+    make_private_directory(os.path.dirname(path))
     temporary = f"{path}.{os.getpid()}"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
-        with open(descriptor, "wb") as file:  # noqa: PTH123
+        with open(descriptor, "wb") as file:
             file.write(content)
-        os.replace(temporary, path)  # noqa: PTH105
+        os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)  # noqa: PTH108
+        os.unlink(temporary)
         raise
 
 

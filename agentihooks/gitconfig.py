@@ -10,7 +10,6 @@ Not known without git: a system file that git's build put elsewhere than in /etc
 """
 
 # Paths are text where an agent waits: agentihooks/files.py
-# ruff: noqa: PTH111, PTH117, PTH118, PTH120, PTH123
 
 from __future__ import annotations
 

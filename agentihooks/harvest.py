@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from agentihooks.transcript import Entry
 
 MAX_MARKERS = 1000
-"""How many markers one pass takes unless `BRAIN_WRITER_MAX_MARKERS` says otherwise; the next pass goes on from there."""
+"""How many markers one pass takes, by default; the next one goes on from there (`BRAIN_WRITER_MAX_MARKERS`)."""
 
 # What was told in the turn at hand: more markers than this in one turn are told apart by their keys alone.
 _MAX_TOLD = 64

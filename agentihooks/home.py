@@ -20,8 +20,8 @@ def home_directory(environ: Mapping[str, str] = os.environ) -> str:
         ValueError: It is not absolute. A hook runs wherever its agent is: there would be a home in each of its folders.
     """
     named = environ.get("AGENTIHOOKS_HOME")
-    home = os.path.expanduser(named) if named else os.path.join(_user(environ), ".agentihooks")  # noqa: PTH111, PTH118 - see `files`
-    if not os.path.isabs(home):  # noqa: PTH117
+    home = os.path.expanduser(named) if named else os.path.join(_user(environ), ".agentihooks")
+    if not os.path.isabs(home):
         raise ValueError(f"AGENTIHOOKS_HOME is {home}, which is not absolute: give the whole path")
     return home
 
@@ -39,7 +39,7 @@ def user_directory(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def _user(environ: Mapping[str, str]) -> str:
-    user = environ.get("HOME") or os.path.expanduser("~")  # noqa: PTH111
+    user = environ.get("HOME") or os.path.expanduser("~")
     if user == "~":
         raise ValueError("nothing tells the user's directory: set HOME")
     return user

@@ -6,7 +6,6 @@ gitrepository-layout(5) for the files, of git-config(1) for the url, and of git-
 """
 
 # Paths are text where an agent waits: agentihooks/files.py
-# ruff: noqa: PTH112, PTH113, PTH115, PTH118, PTH119, PTH120
 
 from __future__ import annotations
 

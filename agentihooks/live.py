@@ -146,7 +146,7 @@ class Session:
         try:
             self._engine.read_on(self._event.session_id, path, os.environ, harvest, records=not is_rolled_back())
         except NotATranscript:
-            if os.path.getsize(path):  # noqa: PTH202 - see `files`
+            if os.path.getsize(path):
                 raise
             return False
         return True
@@ -243,7 +243,7 @@ def task_of(scope: Scope) -> dict[str, str]:
 
 def find_transcript(plugins: Plugins, event: HookEvent) -> str | None:
     """Return an event's transcript: where the payload says, else where a file of the session lies; None if nowhere."""
-    if os.path.isfile(event.transcript_path):  # noqa: PTH113 - see `files`
+    if os.path.isfile(event.transcript_path):
         return event.transcript_path
     return newest_transcript(plugins, event.session_id, event.agent_id)
 

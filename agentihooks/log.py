@@ -154,7 +154,7 @@ class FileLog:
     def sessions(self) -> list[str]:
         """See `ScopeLog.sessions`."""
         try:
-            names = os.listdir(self._directory)  # noqa: PTH208 - see `files`
+            names = os.listdir(self._directory)
         except FileNotFoundError:
             return []
         stems = (name.removesuffix(".jsonl") for name in names if name.endswith(".jsonl"))
@@ -356,7 +356,7 @@ def _try_lock(path: FilePath) -> int | None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # Somebody may have removed the file between open and flock; its successor is what others lock.
-        if os.path.samestat(os.fstat(descriptor), os.stat(path)):  # noqa: PTH116 - one system call, no Path
+        if os.path.samestat(os.fstat(descriptor), os.stat(path)):
             return descriptor
     except (BlockingIOError, FileNotFoundError):
         pass

@@ -38,7 +38,7 @@ def write(home: FilePath, level: Literal["info", "warning", "error"], message: s
     line = json.dumps(row, default=str).encode("ascii") + b"\n"
     path = path_of(home)
     try:
-        make_private_directory(os.path.dirname(path))  # noqa: PTH120 - see `files`
+        make_private_directory(os.path.dirname(path))
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             is_full = os.fstat(descriptor).st_size > MAX_BYTES
@@ -46,6 +46,6 @@ def write(home: FilePath, level: Literal["info", "warning", "error"], message: s
         finally:
             os.close(descriptor)
         if is_full:
-            os.replace(path, f"{path}.1")  # noqa: PTH105
+            os.replace(path, f"{path}.1")
     except OSError:
         pass

@@ -31,7 +31,7 @@ MAX_AHEAD = timedelta(minutes=5)
 """How far ahead of this machine's clock an entry's time may be and still be believed."""
 
 
-_TICK = timedelta(microseconds=1)
+TICK = timedelta(microseconds=1)
 
 
 @attrs.frozen
@@ -84,7 +84,7 @@ class Surroundings:
     force fills in the task of an emitter that has none: a subagent works on its parent's task."""
 
 
-def place(
+def place(  # noqa: PLR0917 - each is the data path's own
     session_id: str,
     observations: Iterable[Observation],
     history: History,
@@ -110,6 +110,7 @@ def place(
     log = list(history.transitions)
     known = len(log)
     position = min(position, known - 1)
+    reached = ""
     for observation in observations:
         moment = instant_or_none(observation.at)
         if moment is not None and moment <= surroundings.now + MAX_AHEAD:
@@ -121,10 +122,12 @@ def place(
         else:
             moment = None
         found = _find(log, observation, position)
+        # Neither the log nor the moves above may be overtaken: file order is the order of the moves.
+        own = [observation.at] if moment is not None else []
+        at = max([*own, *filter(None, [reached])] or [log[-1].at], key=instant)
+        reached = at
         if found < 0:
-            at = observation.at
-            if log and (moment is None or moment < instant(log[-1].at)):
-                at = log[-1].at
+            at = max([at, *(each.at for each in log[-1:])], key=instant)
             base = log[-1] if log else _in_force_elsewhere(surroundings, at)
             scope = _complete(observation, base, log, surroundings)
             log.append(_following(session_id, log, scope, at))
@@ -145,7 +148,7 @@ def _following(session_id: str, log: list[Transition], scope: Scope, at: str) ->
         if instant(earlier.at) != moment:
             break
         if earlier.scope == scope:
-            return _following(session_id, log, scope, (moment + _TICK).isoformat())
+            return _following(session_id, log, scope, (moment + TICK).isoformat())
     return following
 
 

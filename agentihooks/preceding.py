@@ -45,7 +45,7 @@ class PrecedingLookup:
         row = self._rows.get(session_id)
         if row is not None:
             return _filled({name: _text(row.get(name)) for name in FIELDS})
-        folder = next((folder for folder in folders if os.path.isabs(folder)), "")  # noqa: PTH117 - same
+        folder = next((folder for folder in folders if os.path.isabs(folder)), "")
         if folder not in self._folders:
             self._folders[folder] = self._of_folder(folder)
         return self._folders[folder]
@@ -53,7 +53,7 @@ class PrecedingLookup:
     def _read(self) -> dict[str, dict[str, Any]]:
         rows = {}
         try:
-            with open(self._path, "rb") as file:  # noqa: PTH123 - see `files`
+            with open(self._path, "rb") as file:
                 lines = file.read().split(b"\n")
         except FileNotFoundError:
             return {}

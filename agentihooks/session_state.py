@@ -1,5 +1,5 @@
 """
-What is known of each session beside its scopes: its agent, its transcript, where it was last, when it was last heard of.
+What is known of each session beside its scopes: agent, transcript, where it was last, when it was last heard of.
 
 One small file for each session and subagent under `<home>/state/sessions`. It is what lets a hook that has nothing to
 say end at once, so this module imports next to nothing. The file's time of change is when the session was last heard
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def read(home: str, own_id: str) -> dict[str, Any]:
     """Return the state of a session or subagent; empty if nothing, or nothing readable, is known."""
     try:
-        with open(_path(home, own_id), "rb") as file:  # noqa: PTH123 - pathlib is half of a quiet hook's time
+        with open(_path(home, own_id), "rb") as file:
             state = json.loads(file.read())
     except (OSError, ValueError):
         return {}
@@ -69,13 +69,13 @@ def known(home: str) -> Iterator[tuple[str, dict[str, Any], float]]:
     """Yield each known session's and subagent's own id, its state, and when it was last heard of (seconds, epoch)."""
     directory = _directory(home)
     try:
-        names = sorted(os.listdir(directory))  # noqa: PTH208
+        names = sorted(os.listdir(directory))
     except FileNotFoundError:
         return
     for name in names:
         own_id = name.removesuffix(".json")
         if name.endswith(".json") and is_safe_session_id(own_id) and (state := read(home, own_id)):
-            yield own_id, state, os.stat(_path(home, own_id)).st_mtime  # noqa: PTH116
+            yield own_id, state, os.stat(_path(home, own_id)).st_mtime
 
 
 def _directory(home: str) -> str:

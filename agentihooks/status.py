@@ -83,7 +83,7 @@ def _checkout(session: SessionStatus) -> str:
     cwd = session.scope.get("cwd", "")
     folders = [Path(cwd), *Path(cwd).parents] if cwd else []
     # Unlike the paths' own question this one is answered for every text and whatever may be read.
-    return next((str(folder) for folder in folders if os.path.exists(folder / ".git")), cwd)  # noqa: PTH110
+    return next((str(folder) for folder in folders if os.path.exists(folder / ".git")), cwd)
 
 
 def _task(session: SessionStatus) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @attrs.define(kw_only=True)
 class SweepResult:
-    """How many transcripts were read, the transitions and markers that came of it, and which files could not be read, why."""
+    """How many transcripts were read, what came of it, and which could not be read, with the reason."""
 
     transcripts: int = 0
     recorded: int = 0

@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from agentihooks.files import FilePath
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
-"""A longer line is passed over; 2.1 MB is the longest measured, 50 MB files are reported (docs/explanation/event-time)."""
+"""A longer line is passed over. The longest measured has 2.1 MB (docs/explanation/event-time)."""
 
 _NEWLINE = ord("\n")
 
 # Measured: with the default buffer of 8 KiB a pass over 200 MB takes a third longer.
 BUFFER_BYTES = 128 * 1024
+
+MAX_HEAD_LINES = 64
 
 # A torn line may hold any number of braces; trying to decode from each of them would take quadratic time.
 MAX_SALVAGE_ATTEMPTS = 64
@@ -196,7 +198,7 @@ def open_binary(path: FilePath) -> BinaryIO:
         OSError: There is no such file, it is a directory, or it cannot be read.
     """
     if not os.fspath(path).endswith(".zst"):
-        return open(path, "rb", buffering=BUFFER_BYTES)  # noqa: PTH123 - see `files`
+        return open(path, "rb", buffering=BUFFER_BYTES)
     import sys
 
     if sys.version_info >= (3, 14):
@@ -277,7 +279,7 @@ def head(path: FilePath, objects: int = 8) -> list[dict[str, Any]]:
     """
     Return the first readable JSON objects of a file, by which its kind is recognised.
 
-    Reads at most 64 lines. A file that holds none gives an empty list.
+    Reads at most `MAX_HEAD_LINES` lines. A file that holds none gives an empty list.
 
     Raises:
         OSError: As for `open_binary`.
@@ -286,6 +288,6 @@ def head(path: FilePath, objects: int = 8) -> list[dict[str, Any]]:
     with open_binary(path) as file:
         for number, line in enumerate(Lines(file)):
             found += salvage(line)[0]
-            if len(found) >= objects or number >= 64:
+            if len(found) >= objects or number >= MAX_HEAD_LINES:
                 break
     return found

@@ -1,4 +1,4 @@
-"""Large transcripts, made from real ones where there are any: the public corpus beside the repository, else our example."""
+"""Large transcripts, made from real ones where there are any: a corpus beside the repository, else our example."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def parse(payload: Mapping[str, Any]) -> HookEvent | None:
     # Inside a subagent `transcript_path` is still the main session's.
     agent_id = _text(payload, "agent_id")
     transcript = _text(payload, "agent_transcript_path" if agent_id else "transcript_path")
-    if agent_id and not _text(payload, "agent_type") and not os.path.isfile(transcript):  # noqa: PTH113
+    if agent_id and not _text(payload, "agent_type") and not os.path.isfile(transcript):
         # Who summarises a compaction, or suggests the next prompt, has neither a type nor a file of its own.
         return None
     return HookEvent(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,11 @@ from agentihooks.testing import (
     scope,
     write_lines,
 )
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,6 +148,22 @@ def test_a_pass_goes_on_where_the_last_one_ended(engine: Engine, path: Path) -> 
     result = engine.read_on("s", path, SWARM)
     assert (1, {"torn": 1}) == (result.recorded, result.skipped)
     assert [("10:01", "/a"), ("10:03", "/b"), ("10:04", "/c")] == moves(engine)
+
+
+def test_a_compressed_transcript_is_observed(engine: Engine, path: Path) -> None:
+    """A compressed transcript is observed like any other, and a second pass records nothing."""
+    compressed = path.with_name("t.acme.zst")
+    compressed.write_bytes(zstd.compress(path.read_bytes()))
+    assert [2, 0] == [engine.observe_transcript("s", compressed, SWARM) for _ in range(2)]
+
+
+def test_a_folder_is_looked_at_once(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass tells the identity of each folder once, however often the session returns to it."""
+    asked: list[str] = []
+    monkeypatch.setattr("agentihooks.engine.identify", lambda cwd, environ: asked.append(cwd))
+    path = write_lines(tmp_path / "t.acme", [HEAD, said(1, "/a"), said(2, "/b"), said(3, "/a")])
+    assert 3 == engine.observe_transcript("s", path, SWARM)
+    assert ["/a", "/b"] == asked
 
 
 def test_a_torn_line_is_read_once_it_is_whole(engine: Engine, path: Path) -> None:

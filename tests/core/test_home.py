@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,14 @@ def test_a_tilde_is_the_users_own_directory(monkeypatch: pytest.MonkeyPatch) -> 
     assert "/u/h" == home_directory({"AGENTIHOOKS_HOME": "~/h"})
     assert "/u/.agentihooks" == home_directory({})
     assert Path("/u") == user_directory({})
+
+
+def test_a_user_whom_nothing_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where neither HOME nor the system knows the user, the home has to be given."""
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    with pytest.raises(ValueError, match="set HOME"):
+        home_directory({})
+    assert "/h" == home_directory({"AGENTIHOOKS_HOME": "/h"})
 
 
 def test_what_lies_in_it() -> None:

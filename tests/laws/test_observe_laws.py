@@ -78,13 +78,15 @@ def test_twice_is_once(recorded: list[tuple[Scope, str]], moves: list[Observatio
 
 
 @given(live, timed_observations, st.integers(0, 8))
-def test_in_parts_is_at_once(recorded: list[tuple[Scope, str]], moves: list[Observation], cut: int) -> None:
-    """Observations laid in two passes are all there for a third one over the whole file."""
+def test_a_part_again_is_nothing(recorded: list[tuple[Scope, str]], moves: list[Observation], cut: int) -> None:
+    """Laying the rest of a file again, from where the walk stood before it or ended after it, adds nothing."""
     engine = engine_with(recorded)
     position = lay(engine, moves[:cut])
-    lay(engine, moves[cut:], position)
+    end = lay(engine, moves[cut:], position)
     before = engine.transitions("s")
-    lay(engine, moves)
+    lay(engine, moves[cut:], position)
+    assert before == engine.transitions("s")
+    lay(engine, moves[len(moves) - 1 :], end)
     assert before == engine.transitions("s")
 
 

@@ -7,6 +7,7 @@ each once it is acknowledged. `FILE_SIZE` in the environment limits how large a 
 
 from __future__ import annotations
 
+import atexit
 import os
 import resource
 import sys
@@ -18,7 +19,10 @@ from agentihooks.log import FileLog
 def main(directory: str, name: str, count: str) -> None:
     """Record, at the word of whoever started this."""
     if limit := os.environ.get("FILE_SIZE"):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), int(limit)))
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), limits[1]))
+        # What else this process leaves behind, such as its coverage, is not limited.
+        atexit.register(resource.setrlimit, resource.RLIMIT_FSIZE, limits)
     engine = Engine(FileLog(directory))
     sys.stdout.write("ready\n")
     sys.stdout.flush()
