@@ -13,7 +13,7 @@ from agentihooks.live import newest_transcript, note_refusal, task_of
 from agentihooks.model import Scope
 from agentihooks.observe import without_task
 from agentihooks.record import unsafe_session_id
-from agentihooks.session_ids import is_safe_session_id, session_of
+from agentihooks.session_ids import agent_of, is_safe_session_id, session_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ def change_task(
     """
     Record that a session, and the subagents at work for it, are on another task from *at* on. Where stays as it is.
 
-    The session's transcript is observed first, so that moves older than the change are not lost to it.
+    Their transcripts are observed first, so that moves older than the change are not lost to it.
 
     Args:
         home: The home directory; refusals are noted in its log.
@@ -59,8 +59,10 @@ def change_task(
     if not is_safe_session_id(session_id):
         raise unsafe_session_id()
     changed = partial(_changed, {name: value for name, value in task.items() if value is not None})
+    subagents = _running_subagents(home, session_id) if at is None else []
     try:
-        _catch_up(home, engine, session_id, environ)
+        for own_id in (session_id, *subagents):
+            _catch_up(home, engine, own_id, environ)
         before = engine.log.history(session_id).latest
         if at is None:
             transition = engine.amend_scope(session_id, changed, now())
@@ -69,8 +71,8 @@ def change_task(
     except ScopeRefused as refusal:
         note_refusal(home, session_id, refusal)
         raise
-    if transition is not None and at is None:
-        for own_id in _running_subagents(home, session_id):
+    if transition is not None:
+        for own_id in subagents:
             _follow(engine, own_id, before, changed)
     return transition
 
@@ -111,9 +113,10 @@ def _follow(
         engine.amend_scope(own_id, follow, now())
 
 
-def _catch_up(home: str, engine: Engine, session_id: str, environ: Mapping[str, str]) -> None:
-    known = session_state.read(home, session_id).get("transcript_path", "")
-    path = known if os.path.isfile(known) else newest_transcript(engine.plugins, session_id)
+def _catch_up(home: str, engine: Engine, own_id: str, environ: Mapping[str, str]) -> None:
+    session_id = session_of(own_id)
+    known = session_state.read(home, own_id).get("transcript_path", "")
+    path = known if os.path.isfile(known) else newest_transcript(engine.plugins, session_id, agent_of(own_id))
     if path is None:
         return
     try:
@@ -122,4 +125,4 @@ def _catch_up(home: str, engine: Engine, session_id: str, environ: Mapping[str, 
             engine.read_on(session_id, path, environ)
     except (OSError, ValueError) as error:
         # A transcript that cannot be read must not keep a task from being changed.
-        logbook.write(home, "error", f"{type(error).__name__}: {error}", session_id=session_id)
+        logbook.write(home, "error", f"{type(error).__name__}: {error}", session_id=own_id)

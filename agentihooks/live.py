@@ -91,7 +91,7 @@ class Session:
         steps: list[Callable[[], None]] = []
         if self._event.kind in ("stop", "end"):
             steps.append(self._gather)
-        elif self._event.kind == "start" and not is_rolled_back():
+        elif not is_rolled_back() and (self._event.kind == "start" or self._is_new_subagent()):
             steps.append(self._catch_up)
         if self._event.cwd and not is_rolled_back():
             steps.append(self._record)
@@ -107,6 +107,10 @@ class Session:
                 failed = error
         if failed is not None:
             raise failed
+
+    def _is_new_subagent(self) -> bool:
+        """Return whether this is a subagent's first event with a place: its first lines are older than this hook."""
+        return self._event.agent_id != "" and self._event.cwd != "" and not self._engine.transitions(self._own_id)
 
     def _catch_up(self) -> None:
         """Read what the transcript says up to now, so that nothing older than a live record is lost to it."""
@@ -172,7 +176,9 @@ class Session:
 
     def _here(self, latest: Transition | None, task: Mapping[str, str]) -> Scope:
         """Return the scope of whoever is in the event's folder now, and works on *task*."""
-        cwd, identity = self._event.cwd, self._identity
+        cwd, fragment, identity = self._event.cwd, self._event.returns_to, self._identity
+        if latest is not None and fragment and fragment in latest.cwd and os.path.isdir(latest.cwd):
+            return Scope.of({**latest.scope.as_dict(), **task})
         if identity is not None:
             place = {name: getattr(identity, name) for name in (*PROJECT_FIELDS, "worktree", "branch")}
             return Scope(cwd=cwd, **place, **task)

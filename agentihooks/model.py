@@ -217,3 +217,5 @@ class HookEvent:
     quiet_events: tuple[str, ...] = ()
     """The agent's events that matter only if the emitter has moved, unless they are about one of `loud_tools`."""
     loud_tools: tuple[str, ...] = ()
+    returns_to: str = ""
+    """A resumed session that was in a folder whose path holds this goes back there by itself; "" for none does."""

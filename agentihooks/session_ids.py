@@ -28,3 +28,8 @@ def agent_session_id(session_id: str, agent_id: str) -> str:
 def session_of(own_id: str) -> str:
     """Return the session that *own_id*, a session's or a subagent's, belongs to."""
     return own_id.partition(_AGENT)[0]
+
+
+def agent_of(own_id: str) -> str:
+    """Return the subagent that *own_id* is of, "" if it is a session's."""
+    return own_id.partition(_AGENT)[2]

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 # Claude Code reports no CwdChanged for these; their results say where the session has gone.
 WORKTREE_TOOLS = ("EnterWorktree", "ExitWorktree")
+# Where Claude Code makes worktrees. A resumed session goes back into its own, though SessionStart names another folder.
+WORKTREES = "/.claude/worktrees/"
 QUIET_EVENTS = ("UserPromptSubmit", "CwdChanged", "PreToolUse", "PostToolUse", "PostToolUseFailure", "Notification")
 
 _KINDS: Mapping[str, Kind] = {
     "SessionStart": "start",
     "CwdChanged": "move",
-    # Fires before the subagent's first line, with its own folder.
-    "SubagentStart": "move",
     "Stop": "stop",
     "StopFailure": "stop",
     "SubagentStop": "stop",
@@ -52,13 +52,15 @@ def parse(payload: Mapping[str, Any]) -> HookEvent | None:
         name=name,
         session_id=session_id,
         agent_id=agent_id,
-        cwd=_destination(payload) or _text(payload, "cwd"),
+        # A subagent's first line is a little older than this hook, and tells its folder as well.
+        cwd="" if name == "SubagentStart" else _destination(payload) or _text(payload, "cwd"),
         transcript_path=transcript,
         source=_text(payload, "source"),
         last_message=_text(payload, "last_assistant_message") if name != "StopFailure" else "",
         budget_s=_BUDGETS_S[kind],
         quiet_events=QUIET_EVENTS,
         loud_tools=WORKTREE_TOOLS,
+        returns_to=WORKTREES if payload.get("source") == "resume" else "",
     )
 
 

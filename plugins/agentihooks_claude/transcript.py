@@ -89,6 +89,7 @@ class Memory(msgspec.Struct, omit_defaults=True):
     recent: Recent = field(default_factory=Recent)
     worktree: Worktree | None = None
     relocated: str = ""
+    relocated_last: str = ""
     is_begun: bool = False
     inherited_until: str = ""
     """The last entry of the history that this file's session was forked off with, "" once that has been read."""
@@ -158,7 +159,7 @@ class ClaudeReader(Reader):
                         and entry.type in STAMPED
                         and not (entry.agent_id or entry.is_sidechain)
                         and entry.forked_from is ABSENT
-                        and (entry.tool_use_result is ABSENT or b'"worktreePath"' not in line)
+                        and ((result := entry.tool_use_result) is ABSENT or not _names_worktree(result))
                         and entry.session_id
                         and (entry_id := entry.entry_id)
                         and entry_id not in ids
@@ -207,10 +208,8 @@ class ClaudeReader(Reader):
                 self._begin(entry)
         if entry.is_sidechain or entry.agent_id:
             entry.agent_id = self._emitter(entry)
-        result = entry.tool_use_result
-        # Not `in`: before it searches, it raises and drops an error, which takes longer.
-        if result is not ABSENT and len(result) < _MAX_RESULT_BYTES and bytes(result).find(b'"worktreePath"') > 0:
-            self._note_result(result)
+        if entry.tool_use_result is not ABSENT and _names_worktree(entry.tool_use_result):
+            self._note_result(entry.tool_use_result)
         if memory.worktree is not None or memory.relocated:
             self._place(entry)
         if memory.inherited_until or entry.forked_from is not ABSENT:
@@ -223,7 +222,9 @@ class ClaudeReader(Reader):
         if kind == "worktree-state":
             self._memory.worktree = _worktree(_record(entry.worktree_session)) or self._assigned
         elif kind == "relocated":
-            self._memory.relocated = entry.relocated_cwd
+            # Written again and again with other bookkeeping; only another folder than the last is a move.
+            if entry.relocated_cwd != self._memory.relocated_last:
+                self._memory.relocated = self._memory.relocated_last = entry.relocated_cwd
         elif kind == "progress" and not (entry.agent_id or entry.is_sidechain):
             # Some are written on behalf of a running subagent, and keep its older stamps (4931d45a in the facts).
             entry.cwd = entry.branch = None
@@ -297,6 +298,12 @@ class ClaudeReader(Reader):
         if reason:
             self.skipped[reason] += 1
         return entries
+
+
+def _names_worktree(result: Raw) -> bool:
+    """Tell whether a tool's result may be of EnterWorktree or ExitWorktree."""
+    # Not `in`: before it searches bytes, it raises and drops an error, which takes longer.
+    return len(result) < _MAX_RESULT_BYTES and bytes(result).find(b'"worktreePath"') > 0
 
 
 def _record(text: bytes | Raw) -> _Record | None:

@@ -211,7 +211,7 @@ class TestSubagents:
     def agent(self, claude: Claude, alpha: Path) -> Claude:
         """Return a subagent at work."""
         agent = Claude(agent_id="a1")
-        agent.fire("SubagentStart", alpha / ".git")
+        agent.fire("PreToolUse", alpha / ".git")
         return agent
 
     def test_they_come_along(self, agent: Claude, alpha: Path) -> None:
@@ -220,6 +220,15 @@ class TestSubagents:
         place = str(alpha / ".git")
         expected = [("first", "1", place), ("second", "5", place)]
         assert expected == scopes(f"{SESSION}.agent-a1", "task", "task_revision", "cwd")
+
+    def test_one_that_just_began(self, claude: Claude, alpha: Path) -> None:
+        """One of whom nothing is recorded yet began on the task of that time, and comes along from there."""
+        agent = Claude(agent_id="a1")
+        agent.write("10:30", alpha)
+        agent.fire("SubagentStart", alpha)
+        change()
+        agent.fire("PreToolUse", alpha)
+        assert [("first",), ("second",)] == scopes(f"{SESSION}.agent-a1", "task")
 
     def test_one_that_has_stopped(self, agent: Claude, alpha: Path) -> None:
         """One that has stopped does not."""
@@ -241,7 +250,7 @@ class TestSubagents:
 
     def test_one_of_another_session(self, agent: Claude, alpha: Path) -> None:
         """Other sessions' subagents are none of its business."""
-        Claude("another", agent_id="a1").fire("SubagentStart", alpha)
+        Claude("another", agent_id="a1").fire("PreToolUse", alpha)
         change()
         assert [("",)] == scopes("another.agent-a1", "task")
 

@@ -7,6 +7,7 @@ import os
 import shutil
 import threading
 from typing import TYPE_CHECKING, Any
+from unittest.mock import ANY
 
 import pytest
 
@@ -466,15 +467,26 @@ class TestSubagents:
         """A subagent starts on its session's task, in a folder of its own."""
         claude.fire("SessionStart", alpha)
         engine.amend_scope(SESSION, lambda latest: _on(latest, task="second"), now())
-        Claude(agent_id="a1").fire("SubagentStart", beta)
+        Claude(agent_id="a1").fire("PreToolUse", beta)
         assert [(str(alpha), ""), (str(alpha), "second")] == scopes(SESSION, "cwd", "task")
         assert [(str(beta), "second")] == scopes(f"{SESSION}.agent-a1", "cwd", "task")
 
     def test_before_its_session(self, alpha: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Of a subagent whose session has no scope yet, the launch environment says the task."""
         launch(monkeypatch)
-        Claude(agent_id="a1").fire("SubagentStart", alpha)
+        Claude(agent_id="a1").fire("PreToolUse", alpha)
         assert [("first",)] == scopes(f"{SESSION}.agent-a1", "task")
+
+    def test_before_its_start(self, alpha: Path, beta: Path) -> None:
+        """Its first line is older than any of its hooks: where it began is read, not taken from the first of them."""
+        agent = Claude(agent_id="a1")
+        agent.write("10:00", alpha)
+        agent.fire("SubagentStart", alpha)
+        assert [] == scopes(f"{SESSION}.agent-a1", "cwd")
+        agent.fire("PostToolUse", beta)
+        agent.fire("PostToolUse", alpha)
+        moves = [(str(alpha), at("10:00")), (str(beta), ANY), (str(alpha), ANY)]
+        assert moves == scopes(f"{SESSION}.agent-a1", "cwd", "at")
 
     def test_its_moves(self, alpha: Path, beta: Path, claude: Claude) -> None:
         """A subagent's folder never moves its session, nor does its session move it."""

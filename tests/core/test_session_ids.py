@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentihooks.session_ids import agent_session_id, is_safe_session_id, session_of
+from agentihooks.session_ids import agent_of, agent_session_id, is_safe_session_id, session_of
 
 SAFE = ["s", "0", "first", "a.b_c-d", "A" * 128, "01a22e49-cba8-7c21-b15e-116ab4420d3e", "s.agent-7", "a..b", "a."]
 UNSAFE = [
@@ -48,7 +48,7 @@ def test_a_subagent_has_a_log_of_its_own(agent_id: str, expected: str) -> None:
     assert expected == agent_session_id("s", agent_id)
 
 
-@pytest.mark.parametrize("own_id", ["s", "s.agent-7", "s.agent-7.agent-8"])
-def test_a_log_is_some_sessions(own_id: str) -> None:
-    """A session's or a subagent's log tells the session it belongs to."""
-    assert "s" == session_of(own_id)
+@pytest.mark.parametrize(("own_id", "agent_id"), [("s", ""), ("s.agent-7", "7"), ("s.agent-7.agent-8", "7.agent-8")])
+def test_a_log_is_some_sessions(own_id: str, agent_id: str) -> None:
+    """A session's or a subagent's log tells the session it belongs to, and the subagent."""
+    assert ("s", agent_id) == (session_of(own_id), agent_of(own_id))

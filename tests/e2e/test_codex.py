@@ -39,7 +39,9 @@ def test_resume_elsewhere(codex: Codex, agentihooks: Command, alpha: Path, beta:
     session = codex.run(alpha, bash("pwd"), say("Done."))
     codex.run(beta, bash("pwd"), say("Done."), resume=session.id)
     launched, resumed = ("alpha", "main", str(alpha)), ("beta", "main", str(beta))
-    assert [launched, resumed] == agentihooks.scopes(session.id, "project", "branch", "cwd")
+    # Codex tells the folder before its hook runs, and never the branch, which only the hook can look up.
+    told = ("beta", "", str(beta))
+    assert [launched, told, resumed] == agentihooks.scopes(session.id, "project", "branch", "cwd")
     labels = agentihooks.labels(session, "project", "branch", "cwd")
     assert {launched: {"scoped": 3}, resumed: {"scoped": 3}} == labels
 
@@ -122,5 +124,5 @@ def test_kill(codex: Codex, agentihooks: Command, alpha: Path, beta: Path) -> No
     codex.run(beta, bash("pwd"), kill, resume=session.id)
     agentihooks("sweep")
     before, after = ("alpha", "main"), ("beta", "main")
-    assert [before, after] == agentihooks.scopes(session.id, "project", "branch")
+    assert [before, ("beta", ""), after] == agentihooks.scopes(session.id, "project", "branch")
     assert {before: {"scoped": 3}, after: {"scoped": 2}} == agentihooks.labels(session, "project", "branch")

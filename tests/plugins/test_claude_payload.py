@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 KINDS = {
     "SessionStart": "start",
     "CwdChanged": "move",
-    "SubagentStart": "move",
     "UserPromptSubmit": "work",
     "PreToolUse": "work",
     "PostToolUse": "work",
@@ -38,6 +37,12 @@ def parsed(event: str, **fields: Any) -> HookEvent:
     found = parse(Claude().payload(event, "/work", **fields))
     assert found is not None
     return found
+
+
+def test_the_start_of_a_subagent() -> None:
+    """It happens a little after the subagent's first line, which says where, so it says nothing itself."""
+    found = parsed("SubagentStart", agent_id="a1", agent_type="Explore")
+    assert ("work", "a1", "") == (found.kind, found.agent_id, found.cwd)
 
 
 @pytest.mark.parametrize(("event", "kind"), KINDS.items())
