@@ -20,7 +20,9 @@ if TYPE_CHECKING:
         transitions,
     )
     from agentihooks.errors import AgentihooksError, LogBusy, NotATranscript, PluginFault, ScopeRefused
-    from agentihooks.model import Attribution, Event, Scope, SessionGrant, Transition
+    from agentihooks.event import Attribution, Event
+    from agentihooks.grant import SessionGrant
+    from agentihooks.model import Scope, Transition
 
 __version__ = "0.1.0"
 
@@ -35,7 +37,9 @@ _HOMES = {
     ),
     "agentihooks.attribution": ("unattributed_session_events_total",),
     "agentihooks.errors": ("AgentihooksError", "LogBusy", "NotATranscript", "PluginFault", "ScopeRefused"),
-    "agentihooks.model": ("Attribution", "Event", "Scope", "SessionGrant", "Transition"),
+    "agentihooks.event": ("Attribution", "Event"),
+    "agentihooks.grant": ("SessionGrant",),
+    "agentihooks.model": ("Scope", "Transition"),
 }
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from agentihooks.clock import END_OF_TIME, instant
-from agentihooks.model import PROJECT_FIELDS, Attribution, Event, names_project
+from agentihooks.event import Attribution, Event
+from agentihooks.grant import SessionGrant
+from agentihooks.model import PROJECT_FIELDS, names_project
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from agentihooks.model import SessionGrant, Transition
+    from agentihooks.model import Transition
     from agentihooks.scope import History
 
 _FLEET = Attribution(attribution="fleet")
@@ -25,7 +27,7 @@ def attribute_events(
     events: Iterable[Event | Mapping[str, Any]],
     history: History,
     history_of_agent: Callable[[str], History],
-    grant: SessionGrant | None = None,
+    grant: SessionGrant | Iterable[str] | None = None,
 ) -> list[Attribution]:
     """
     Return the attribution of each event, in the same order. There always is one: what cannot be told is `unknown`.
@@ -39,6 +41,7 @@ def attribute_events(
     Raises:
         TypeError: An event is neither an `Event` nor a mapping.
     """
+    allowed = None if grant is None else SessionGrant.of(grant)
     view = _View(history)
     views: dict[str, _View] = {"": view}
     result = []
@@ -57,7 +60,7 @@ def attribute_events(
             in_force = views[agent_id]
         attribution = in_force.at(at)
         if claims:
-            attribution = _claimed(claims, attribution, grant)
+            attribution = _claimed(claims, attribution, allowed)
         result.append(attribution)
     return result
 

@@ -14,7 +14,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
-    from pathlib import Path
     from typing import Any
 
     from agentihooks.install import Plan
@@ -187,15 +186,13 @@ def _count(text: str) -> int:
 
 
 def _attribute(options: argparse.Namespace) -> int:
-    from pathlib import Path
-
     from agentihooks.engine import engine_at
     from agentihooks.home import home_directory
     from agentihooks.plugins import Plugins
     from agentihooks.report import report
 
     plugins = Plugins.installed()
-    paths = [Path(path) for path in options.paths] or newest_transcripts(plugins, options.limit)
+    paths = options.paths or newest_transcripts(plugins, options.limit)
     reports, code = [], 0
     for path in paths:
         try:
@@ -203,9 +200,7 @@ def _attribute(options: argparse.Namespace) -> int:
         except (ValueError, OSError) as error:
             code = _complain(_reason(error))
     if options.json:
-        import cattrs
-
-        _print_json({"transcripts": cattrs.unstructure(reports)})
+        _print_json({"transcripts": reports})
     elif reports:
         from agentihooks.terminal import console, show_reports
 
@@ -217,7 +212,7 @@ def _attribute(options: argparse.Namespace) -> int:
     return code
 
 
-def newest_transcripts(plugins: Plugins, limit: int) -> list[Path]:
+def newest_transcripts(plugins: Plugins, limit: int) -> list[str]:
     """Return the main transcripts of the *limit* sessions written to last, the newest last, where the eye ends up."""
     found = [
         file
@@ -225,7 +220,7 @@ def newest_transcripts(plugins: Plugins, limit: int) -> list[Path]:
         for file in files
         if not file.agent_id
     ]
-    found.sort(key=lambda file: (file.modified_at, str(file.path)))
+    found.sort(key=lambda file: (file.modified_at, file.path))
     return [file.path for file in found[-limit:]]
 
 
@@ -293,9 +288,7 @@ def _status(options: argparse.Namespace) -> int:
     home = home_directory()
     found = status(home, engine_at(home), now())
     if options.json:
-        import cattrs
-
-        _print_json(cattrs.unstructure(found))
+        _print_json(found)
     else:
         from agentihooks.terminal import console, show_status
 
@@ -315,9 +308,7 @@ def _sweep(options: argparse.Namespace) -> int:
     with progress("reading transcripts", len(files)) as advance:
         result = sweep(engine, home, os.environ, files, advance)
     if options.json:
-        import cattrs
-
-        _print_json(cattrs.unstructure(result))
+        _print_json(result)
     else:
         counts = f"transitions added: {result.recorded}; markers put by: {result.markers}"
         print(f"transcripts read: {result.transcripts}; {counts}")
@@ -333,9 +324,7 @@ def _outbox_list(options: argparse.Namespace) -> int:
 
     found = list(waiting_markers(home_directory(), os.environ, now()))
     if options.json:
-        import cattrs
-
-        _print_json({"markers": cattrs.unstructure(found)})
+        _print_json({"markers": found})
     else:
         from agentihooks.terminal import console, show_waiting
 
@@ -355,9 +344,7 @@ def _outbox_drain(options: argparse.Namespace) -> int:
     with progress("sending markers", waiting) as advance:
         deliveries = drain_all(home, os.environ, plugins, advance)
     if options.json:
-        import cattrs
-
-        _print_json(cattrs.unstructure(deliveries))
+        _print_json(deliveries)
     else:
         for receiver, delivery in deliveries.items():
             print(f"{receiver}: {len(delivery.sent)} sent, {delivery.bad} set aside, {delivery.kept} waiting")
@@ -383,9 +370,7 @@ def _doctor(options: argparse.Namespace) -> int:
 
     findings = examine(home_directory(), Plugins.installed(), os.environ, now())
     if options.json:
-        import cattrs
-
-        _print_json({"findings": cattrs.unstructure(findings)})
+        _print_json({"findings": findings})
     else:
         from agentihooks.terminal import console, show_findings
 
@@ -423,7 +408,10 @@ def _carry_out(plan: Plan, is_dry_run: bool) -> int:
 def _print_json(value: Any) -> None:
     import json
 
-    print(json.dumps(value, indent=2))
+    import cattrs
+    import msgspec
+
+    print(json.dumps(cattrs.unstructure(value), indent=2, default=msgspec.to_builtins))
 
 
 def _reason(error: Exception) -> str:

@@ -11,11 +11,10 @@ from datetime import UTC, datetime
 
 # A complete calendar, week or ordinal date, and a time. A bare date, a month or a week is no event's time, and a
 # fraction of an hour or minute ("10.5") is refused, because `fromisoformat` takes it for seconds.
-_SHAPE = re.compile(
+_SHAPE = (
     r"(?:\d{4}-?\d\d-?\d\d|\d{4}-?W\d\d-?\d|\d{4}-?\d{3})"
     r"[T ]\d\d(?::?\d\d(?::?\d\d(?:[.,]\d+)?)?)?"
-    r"(?:Z|[+-]\d\d(?::?\d\d(?::?\d\d)?)?)?",
-    re.ASCII,
+    r"(?:Z|[+-]\d\d(?::?\d\d(?::?\d\d)?)?)?"
 )
 
 # What agents write, told in one step: the characters at 10, 13, 16 and 19. `fromisoformat` alone takes anything for
@@ -69,7 +68,7 @@ def instant_or_none(at: object) -> datetime | None:
 
 def _unusual(text: str) -> datetime:
     text = text.upper()
-    if not _SHAPE.fullmatch(text):
+    if not re.fullmatch(_SHAPE, text, re.ASCII):
         raise ValueError("not an ISO 8601 date and time")
     try:
         return _fromisoformat(text)

@@ -9,19 +9,17 @@ from __future__ import annotations
 import os
 from collections import Counter
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-import attrs
+import msgspec
 
-from agentihooks.attribution import attribute_events
 from agentihooks.clock import instant, instant_or_none, now
 from agentihooks.cursor import Cursor, Cursors, point_at
 from agentihooks.errors import NotATranscript
 from agentihooks.home import cursor_directory, home_directory, scope_log_directory
 from agentihooks.identity import identify
 from agentihooks.log import LOCK_TIMEOUT_S, FileLog, MemoryLog, ScopeLog, locked
-from agentihooks.model import Attribution, Event, Scope, SessionGrant, Transition
+from agentihooks.model import Scope, Transition
 from agentihooks.observe import TICK, Observer, Surroundings, place
 from agentihooks.record import admit, decide, unsafe_session_id
 from agentihooks.session_ids import agent_session_id, is_safe_session_id
@@ -32,7 +30,9 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Self
 
+    from agentihooks.event import Attribution, Event
     from agentihooks.files import FilePath
+    from agentihooks.grant import SessionGrant
     from agentihooks.identity import Identity
     from agentihooks.observe import Observation
     from agentihooks.plugins import Plugins
@@ -55,8 +55,7 @@ class Companion(Protocol):
         """Return, as JSON values, what the next pass has to know."""
 
 
-@attrs.frozen(kw_only=True)
-class Pass:
+class Pass(msgspec.Struct, frozen=True, kw_only=True):
     """What came of reading a transcript: how many transitions were recorded, and what was passed over, by reason."""
 
     recorded: int
@@ -227,11 +226,13 @@ class Engine:
             TypeError: An event is neither.
             OSError: The log exists and cannot be read.
         """
+        from agentihooks.attribution import attribute_events
+
         return attribute_events(
             events,
             self.log.history(session_id),
             lambda agent_id: self.log.history(agent_session_id(session_id, agent_id)),
-            None if grant is None else SessionGrant.of(grant),
+            grant,
         )
 
     def transitions(self, session_id: str) -> list[Transition]:
@@ -394,7 +395,7 @@ def open_reader(path: FilePath, plugins: Plugins) -> Reader:
     objects = head(path)
     if not objects:
         raise NotATranscript(os.fspath(path), "no transcript: it holds no readable JSON line")
-    reader: Reader | None = plugins.first("agentihooks_open_transcript", path=Path(path), head=objects)
+    reader: Reader | None = plugins.first("agentihooks_open_transcript", path=os.fspath(path), head=objects)
     if reader is None:
         raise NotATranscript(os.fspath(path), f"no transcript of an agent known here ({', '.join(plugins.names())})")
     return reader

@@ -169,7 +169,8 @@ class Harvest:
                 self._ahead.setdefault(agent_id, []).append(print_)
 
     def _end_turn(self, agent_id: str) -> None:
-        self._scanner(agent_id).end_turn()
+        if agent_id in self._scanners:
+            self._scanners[agent_id].end_turn()
         self._told.pop(agent_id, None)
         self._ahead.pop(agent_id, None)
 

@@ -26,7 +26,7 @@ hookimpl = pluggy.HookimplMarker("agentihooks")
 
 
 @hookspec(firstresult=True)
-def agentihooks_open_transcript(path: Path, head: Sequence[Mapping[str, Any]]) -> Reader | None:
+def agentihooks_open_transcript(path: str, head: Sequence[Mapping[str, Any]]) -> Reader | None:
     """
     Recognise a transcript from its first readable lines, and return a reader for it.
 
@@ -58,7 +58,7 @@ def agentihooks_find_transcripts(environ: Mapping[str, str], session_id: str) ->
 
 
 @hookspec
-def agentihooks_find_subagents(path: Path, session_id: str) -> Iterable[Path]:
+def agentihooks_find_subagents(path: str, session_id: str) -> Iterable[str]:
     """
     List the transcripts of the subagents that a session started.
 
@@ -150,7 +150,7 @@ def agentihooks_deliver_markers(home: str, environ: Mapping[str, str], budget_s:
         budget_s: How many seconds it may take.
 
     Returns:
-        What came of it, or None if the plugin puts nothing by.
+        What came of it, or None if nothing waits.
     """
 
 

@@ -13,7 +13,7 @@ import os
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-import attrs
+import msgspec
 
 from agentihooks.gitconfig import read_config, read_text
 
@@ -44,9 +44,9 @@ _URL = re.compile(
 )
 # [user@]host:path, but neither C:\path nor scheme://... nor helper::address.
 _SCP = re.compile(rf"(?P<scheme>)(?![a-zA-Z]:[/\\])(?:(?P<userinfo>[^/:]*)@)?{_HOST}:(?!//|:){_PATH}")
-_LOCAL = re.compile(r"(?:(?i:file)://|[a-zA-Z]:[/\\]|[^@:/]*/|[^@:/]*\Z)[^@]*")
+_LOCAL = r"(?:(?i:file)://|[a-zA-Z]:[/\\]|[^@:/]*/|[^@:/]*\Z)[^@]*"
 
-_LOCAL_ID = re.compile(r"local:([A-Za-z0-9._-]{1,128})")
+_LOCAL_ID = r"local:([A-Za-z0-9._-]{1,128})"
 
 # One server under several names: ssh over the https port, mostly.
 _SAME_HOST = {
@@ -59,8 +59,7 @@ _SAME_HOST = {
 }
 
 
-@attrs.frozen(kw_only=True)
-class Identity:
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """
     What a folder belongs to; "" for what it does not have, or what cannot be told.
 
@@ -114,7 +113,7 @@ def identify(folder: str | os.PathLike[str], environ: Mapping[str, str] = os.env
         return _or_local(Identity(), environ)
     branch = _branch(git_dir.head)
     settings = read_config(git_dir.path, git_dir.common, "" if branch == "HEAD" else branch, environ)
-    return attrs.evolve(
+    return msgspec.structs.replace(
         _or_local(project_of(_origin(settings)), environ),
         # The name of git's own directory for it, not of the folder: the two differ only where git had to tell two
         # folders of one name apart, and this one is unique and stays when the worktree is moved.
@@ -143,7 +142,7 @@ def project_of(remote: str) -> Identity:
         return Identity()
     found = _URL.fullmatch(remote) or _SCP.fullmatch(remote)
     if not found:
-        return Identity(remote=remote if _LOCAL.fullmatch(remote) else "")
+        return Identity(remote=remote if re.fullmatch(_LOCAL, remote) else "")
     scheme = found["scheme"] and f"{found['scheme']}://"
     user = (found["userinfo"] or "").partition(":")[0]
     # Before https a user name alone may be a token; and one that is not spelt like a name may be anything.
@@ -227,10 +226,11 @@ def _origin(settings: Iterable[Setting]) -> str:
 
 def _or_local(identity: Identity, environ: Mapping[str, str]) -> Identity:
     """Name the project as the environment says, where *identity* has none; a value of another form says nothing."""
-    found = _LOCAL_ID.fullmatch(environ.get("AGENTIHOOKS_PROJECT_ID", ""))
-    if identity.project_id or not found:
+    named = environ.get("AGENTIHOOKS_PROJECT_ID", "")
+    found = re.fullmatch(_LOCAL_ID, named) if named and not identity.project_id else None
+    if found is None:
         return identity
-    return attrs.evolve(identity, project_id=found[0], project=found[1])
+    return msgspec.structs.replace(identity, project_id=found[0], project=found[1])
 
 
 def _canonical(host: str, parts: list[str]) -> tuple[str, list[str]]:

@@ -264,26 +264,27 @@ def newest_transcript(plugins: Plugins, session_id: str, agent_id: str = "") -> 
         if file.agent_id == agent_id
     ]
     newest = max(found, key=lambda file: file.modified_at, default=None)
-    return None if newest is None else str(newest.path)
+    return None if newest is None else newest.path
 
 
 def send(plugins: Plugins, home: str, agent: str, harvest: Harvest, began: datetime) -> None:
     """Send on the markers that wait, those of *harvest* among them, within the time a turn's end has for it."""
     delivery = deliver(plugins, home, os.environ, drain_budget_s(os.environ))
-    if not harvest.found and not delivery.sent:
+    sent = () if delivery is None else delivery.sent
+    if not harvest.found and not sent:
         return
     from agentihooks.telemetry import MarkerWrite, report
 
-    sent = len(set(harvest.keys) & set(delivery.sent))
+    own = len(set(harvest.keys) & set(sent))
     figures = MarkerWrite(
         session_id=harvest.session_id,
         agent=agent,
         began=began,
         ended=now(),
         found=harvest.found,
-        sent=sent,
-        kept=len(set(harvest.keys)) - sent,
-        drained=len(delivery.sent),
+        sent=own,
+        kept=len(set(harvest.keys)) - own,
+        drained=len(sent),
         unattributed=harvest.unattributed,
     )
     report(home, os.environ, figures)

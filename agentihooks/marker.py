@@ -24,10 +24,12 @@ RESERVED = frozenset({"ts", "attribution", "session_id"})
 MAX_CONTENT_CHARS = 4096
 
 # ASCII: beyond it, letters such as U+017F are an "s" in any case, and would make a type that there is none of.
-_OPEN = re.compile(rf"\s*@({'|'.join(TYPES)})(?=\s|$)", re.IGNORECASE | re.ASCII)
-_CLOSE = re.compile(rf"\s*@/({'|'.join(TYPES)})\s*", re.IGNORECASE | re.ASCII)
+_FLAGS = re.IGNORECASE | re.ASCII
+# Not compiled before there is a comment: most turns have none.
+_OPEN = rf"\s*@({'|'.join(TYPES)})(?=\s|$)"
+_CLOSE = rf"\s*@/({'|'.join(TYPES)})\s*"
 # A match begins at the first character that can begin one, so that a long comment is passed over once.
-_ATTRIBUTE = re.compile(r"""([^\s=]+)(?:=(?:"([^"]*)"|'([^']*)'|(\S*)))?""")
+_ATTRIBUTE = r"""([^\s=]+)(?:=(?:"([^"]*)"|'([^']*)'|(\S*)))?"""
 
 
 class MarkerScanner:
@@ -42,6 +44,7 @@ class MarkerScanner:
 
     def scan(self, text: str, *, at: str = "", agent_id: str = "", entry_id: str = "") -> list[Marker]:
         """Return the markers that *text*, the next of the turn, closes, in the order of their closing tags."""
+        opening, closing = re.compile(_OPEN, _FLAGS), re.compile(_CLOSE, _FLAGS)
         found = []
         position = 0
         for marker in self._open.values():
@@ -50,7 +53,7 @@ class MarkerScanner:
             begin = text.rfind("<!--", position, end)
             if begin < 0:
                 self._take(text, position, end + 3)
-            elif (opened := _OPEN.match(text, begin + 4, end)) is not None:
+            elif (opened := opening.match(text, begin + 4, end)) is not None:
                 self._take(text, position, begin)
                 self._open[opened[1].lower()] = {
                     "attrs": _attributes(text[opened.end() : end]),
@@ -60,7 +63,7 @@ class MarkerScanner:
                 }
                 # The other markers open here keep the tag as part of their text.
                 self._take(text, begin, end + 3, but=opened[1].lower())
-            elif (closed := _CLOSE.fullmatch(text, begin + 4, end)) is not None:
+            elif (closed := closing.fullmatch(text, begin + 4, end)) is not None:
                 self._take(text, position, begin)
                 kind = closed[1].lower()
                 if kind in self._open:
@@ -109,7 +112,7 @@ def _extended(content: str, text: str) -> str:
 def _attributes(text: str) -> dict[str, str]:
     """Return a tag's attributes, the first of a name counting; one without a value, or reserved, is dropped."""
     attributes: dict[str, str] = {}
-    for match in _ATTRIBUTE.finditer(text):
+    for match in re.finditer(_ATTRIBUTE, text):
         name, *values = match.groups()
         value = next((value for value in values if value is not None), None)
         if value is not None and name not in RESERVED:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-import attrs
+import msgspec
 
 from agentihooks.clock import instant, instant_or_none
 from agentihooks.model import PROJECT_FIELDS, TASK_FIELDS, Scope
@@ -34,8 +34,7 @@ MAX_AHEAD = timedelta(minutes=5)
 TICK = timedelta(microseconds=1)
 
 
-@attrs.frozen
-class Observation:
+class Observation(msgspec.Struct, frozen=True):
     """The emitter moved: from `at` on, in file order, it stands in `cwd` on `branch`. None says nothing."""
 
     at: str
@@ -71,8 +70,7 @@ class Observer:
             self.observations.setdefault(emitter, []).append(Observation(entry.at, *stand, entry.worktree))
 
 
-@attrs.frozen(kw_only=True)
-class Surroundings:
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     """What an observation is completed with."""
 
     now: datetime

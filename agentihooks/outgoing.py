@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-import attrs
+import msgspec
 
 from agentihooks.ids import marker_key, preceding_marker_key
 from agentihooks.model import SCOPE_FIELDS
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from agentihooks.model import Attribution, Marker
+    from agentihooks.event import Attribution
+    from agentihooks.model import Marker
 
 DEFAULT_AGENT_NAME = "agent"
 
 
-@attrs.frozen(kw_only=True)
-class Sender:
+class Sender(msgspec.Struct, frozen=True, kw_only=True):
     """Who sends markers: the session, the agent's name, and the folder of its project ("" if not known)."""
 
     session_id: str
@@ -42,8 +42,7 @@ class Sender:
         )
 
 
-@attrs.frozen(kw_only=True)
-class Outgoing:
+class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
     """
     A marker as it leaves.
 
@@ -98,8 +97,7 @@ def _outgoing(marker: Marker, attributes: dict[str, str], key: str, sender: Send
     )
 
 
-@attrs.frozen(kw_only=True)
-class Delivery:
+class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     """
     What came of one attempt to deliver: the keys of the markers sent, how many were refused for good, how many wait.
 
@@ -112,8 +110,7 @@ class Delivery:
     reason: str = ""
 
 
-@attrs.frozen(kw_only=True)
-class WaitingMarker:
+class WaitingMarker(msgspec.Struct, frozen=True, kw_only=True):
     """
     A file of an outbox: for whom, what little there is to tell of its marker, and why it is still there.
 

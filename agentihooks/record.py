@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from agentihooks.clock import instant, text_of
 from agentihooks.errors import ScopeRefused
 from agentihooks.ids import transition_id
-from agentihooks.model import Scope, SessionGrant, Transition
+from agentihooks.model import Scope, Transition
 from agentihooks.scope import revision_number
 from agentihooks.session_ids import is_safe_session_id
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Any
 
+    from agentihooks.grant import SessionGrant
     from agentihooks.scope import History
 
 
@@ -46,10 +47,14 @@ def admit(
     if not is_safe_session_id(session_id):
         raise unsafe_session_id()
     scope = Scope.of(scope)
-    if grant is not None and not SessionGrant.of(grant).allows(scope.project_id):
-        raise ScopeRefused(
-            "outside_grant", "the scope's project is outside the session's grant; ask who launched it for a wider one"
-        )
+    if grant is not None:
+        from agentihooks.grant import SessionGrant
+
+        if not SessionGrant.of(grant).allows(scope.project_id):
+            raise ScopeRefused(
+                "outside_grant",
+                "the scope's project is outside the session's grant; ask who launched it for a wider one",
+            )
     try:
         return scope, text_of(at), instant(at)
     except ValueError as error:

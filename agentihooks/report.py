@@ -6,6 +6,7 @@ A transcript is read twice: once for the history, once to hold its events agains
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -14,16 +15,16 @@ import attrs
 
 from agentihooks.clock import instant_or_none
 from agentihooks.engine import Engine, open_reader
+from agentihooks.event import LABELS, Event
 from agentihooks.marker import MarkerScanner
-from agentihooks.model import LABELS, Event
 from agentihooks.observe import Observer
 from agentihooks.session_ids import agent_session_id
 from agentihooks.transcript import Lines, open_binary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
 
+    from agentihooks.files import FilePath
     from agentihooks.plugins import Plugins
     from agentihooks.transcript import Entry
 
@@ -77,7 +78,7 @@ class TranscriptReport:
     skipped: dict[str, int] = attrs.field(factory=dict)
 
 
-def report(path: Path, recorded: Engine, plugins: Plugins, environ: Mapping[str, str]) -> TranscriptReport:
+def report(path: FilePath, recorded: Engine, plugins: Plugins, environ: Mapping[str, str]) -> TranscriptReport:
     """
     Attribute everything in the transcript *path*, and in the files of the subagents it started. Writes nothing.
 
@@ -91,15 +92,16 @@ def report(path: Path, recorded: Engine, plugins: Plugins, environ: Mapping[str,
         NotATranscript: No plugin recognises the file.
         OSError: It cannot be read.
     """
+    path = os.fspath(path)
     tally = _Tally(recorded, plugins, environ)
     agent = tally.read(path)
     for session_id in list(dict.fromkeys(session_id for session_id, _ in tally.emitters)):
         for found in plugins.each("agentihooks_find_subagents", path=path, session_id=session_id):
             for subagent in sorted(found):
-                if subagent != path:
+                if os.path.abspath(subagent) != os.path.abspath(path):
                     tally.read(subagent)
     return TranscriptReport(
-        path=str(path),
+        path=path,
         agent=agent,
         emitters=[tally.emitters[emitter] for emitter in sorted(tally.emitters, key=tally.order)],
         events=tally.labels.total(),
@@ -131,7 +133,7 @@ class _Tally:
         stretches = self.emitters[emitter].stretches if emitter in self.emitters else []
         return stretches[0].begin if stretches else ""
 
-    def read(self, path: Path) -> str:
+    def read(self, path: str) -> str:
         """Read a transcript twice; return its agent's name."""
         reader = open_reader(path, self._plugins)
         observer = Observer()
@@ -169,13 +171,13 @@ class _Tally:
                 writer.append(history.transitions)
         return len(history) > 0
 
-    def _emitter(self, emitter: Emitter, path: Path) -> None:
+    def _emitter(self, emitter: Emitter, path: str) -> None:
         if emitter in self.emitters:
             return
         session_id, agent_id = emitter
         own_id = agent_session_id(session_id, agent_id)
         is_recorded = len(self._recorded.log.history(own_id)) > 0
-        report = EmitterReport(session_id=session_id, agent_id=agent_id, path=str(path), is_recorded=is_recorded)
+        report = EmitterReport(session_id=session_id, agent_id=agent_id, path=path, is_recorded=is_recorded)
         transitions = self._engine.transitions(own_id)
         for index, transition in enumerate(transitions):
             end = transitions[index + 1].at if index + 1 < len(transitions) else ""

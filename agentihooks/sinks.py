@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agentihooks.outgoing import Delivery
 from agentihooks.plugins import BUNDLED_SINK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from agentihooks.outgoing import Outgoing
+    from agentihooks.outgoing import Delivery, Outgoing
     from agentihooks.plugins import Plugins
 
 
@@ -32,13 +31,15 @@ def accept(plugins: Plugins, markers: Sequence[Outgoing], home: str, environ: Ma
         raise plugins.faults[-1]
 
 
-def deliver(plugins: Plugins, home: str, environ: Mapping[str, str], budget_s: float) -> Delivery:
+def deliver(plugins: Plugins, home: str, environ: Mapping[str, str], budget_s: float) -> Delivery | None:
     """
-    Send on what waits, within *budget_s* seconds, or say in the result's `reason` what is in the way.
+    Send on what waits, within *budget_s* seconds, and return what came of it; None if nothing waits.
+
+    None as well if the sink raised: its fault is then in `plugins.faults`, and everything that waited still does.
 
     Raises:
         PluginFault: The sink is not among *plugins*.
     """
     arguments = {"home": home, "environ": environ, "budget_s": budget_s}
     delivery: Delivery | None = plugins.of(BUNDLED_SINK, "agentihooks_deliver_markers", **arguments)
-    return Delivery(reason=str(plugins.faults[-1])) if delivery is None else delivery
+    return delivery

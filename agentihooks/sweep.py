@@ -43,7 +43,7 @@ def known_transcripts(engine: Engine, environ: Mapping[str, str]) -> list[Transc
         if is_safe_session_id(file.session_id)
     ]
     # Subagents take their task from the parent, whose history has to be there first.
-    return sorted(found, key=lambda file: (file.agent_id != "", file.modified_at, str(file.path)))
+    return sorted(found, key=lambda file: (file.agent_id != "", file.modified_at, file.path))
 
 
 def sweep(
@@ -73,6 +73,6 @@ def sweep(
             # A file that an agent named and has not written to yet, or one that is something else.
             pass
         except (OSError, ValueError) as error:
-            result.failed[str(file.path)] = str(error)
+            result.failed[file.path] = str(error)
         progress()
     return result

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from agentihooks.engine import Engine, open_reader
 from agentihooks.errors import ScopeRefused
-from agentihooks.model import LABELS, Attribution, Scope, SessionGrant
+from agentihooks.event import LABELS, Attribution
+from agentihooks.grant import SessionGrant
+from agentihooks.model import Scope
 from agentihooks.plugins import Plugins
 from agentihooks.record import transition
 from agentihooks.transcript import SKIPS, Activity, head, open_binary

@@ -17,7 +17,6 @@ import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
     from typing import BinaryIO
 
     from _typeshed import WriteableBuffer
@@ -127,7 +126,7 @@ class Reader:
 class TranscriptFile(msgspec.Struct, frozen=True, kw_only=True):
     """A transcript on this machine: where it lies, whose it is, and when it was last written to (seconds, epoch)."""
 
-    path: Path
+    path: str
     agent: str
     session_id: str
     agent_id: str = ""

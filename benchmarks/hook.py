@@ -28,6 +28,8 @@ def hook_command() -> list[str]:
 def run(command: list[str], payload: dict[str, Any] | None = None, home: Path | None = None) -> None:
     """Run a process to its end, as an agent does."""
     environ = {**os.environ, "AGENTIHOOKS_HOME": str(home)}
+    # An installed package is compiled; a checkout is at its first start, unless this forbids it.
+    environ.pop("PYTHONDONTWRITEBYTECODE", None)
     subprocess.run(command, check=True, env=environ, input=json.dumps(payload or {}).encode())
 
 

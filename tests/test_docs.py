@@ -21,8 +21,8 @@ from agentihooks import errors, hookspecs
 from agentihooks.cli import _parser
 from agentihooks.codec import decode_transition
 from agentihooks.errors import RefusalCode
+from agentihooks.event import LABELS
 from agentihooks.ids import transition_id
-from agentihooks.model import LABELS
 from agentihooks.plugins import BUNDLED
 from agentihooks.transcript import SKIPS
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @hookimpl
-def agentihooks_open_transcript(path: Path, head: Sequence[Mapping[str, Any]]) -> Reader | None:
+def agentihooks_open_transcript(path: str, head: Sequence[Mapping[str, Any]]) -> Reader | None:
     """Read any file among whose first objects is a line of Claude Code, messages or not."""
     from agentihooks_claude.transcript import ClaudeReader, is_claude
 
@@ -37,7 +37,7 @@ def agentihooks_find_transcripts(environ: Mapping[str, str], session_id: str) ->
 
 
 @hookimpl
-def agentihooks_find_subagents(path: Path, session_id: str) -> Iterator[Path]:
+def agentihooks_find_subagents(path: str, session_id: str) -> Iterator[str]:
     """List a session's subagents, those that a move left behind included; see `files.find_subagents`."""
     from agentihooks_claude.files import find_subagents
 

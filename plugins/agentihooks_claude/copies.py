@@ -20,7 +20,6 @@ from agentihooks_claude.entry import read
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
 # During a pass: about 15 MB, and enough for every entry of most files.
 MAX_KEPT = 64 * 1024
@@ -76,7 +75,7 @@ class Stored:
         position: Returns the offset of the line being read.
     """
 
-    def __init__(self, path: Path, position: Callable[[], int]) -> None:
+    def __init__(self, path: str, position: Callable[[], int]) -> None:
         self._path = path
         self._position = position
         self._database: sqlite3.Connection | None = None

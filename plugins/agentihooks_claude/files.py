@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentihooks.transcript import TranscriptFile, head
@@ -27,14 +26,20 @@ _AGENT = "agent-"
 _NO_WORK = ("agent-acompact-", "agent-aside_question-")
 
 
-def agent_id_of(path: Path) -> str:
+def id_of(path: str) -> str:
+    """Return the id that a transcript's name tells: the session's, or `agent-` and the subagent's."""
+    return os.path.basename(path).partition(_SUFFIX)[0]
+
+
+def agent_id_of(path: str) -> str:
     """Return the id of the subagent that a transcript's name tells, "" for a main chain's."""
-    return path.name.removeprefix(_AGENT).partition(_SUFFIX)[0] if path.name.startswith(_AGENT) else ""
+    name = id_of(path)
+    return name.removeprefix(_AGENT) if name.startswith(_AGENT) else ""
 
 
-def sidecar_of(path: Path) -> Path:
+def sidecar_of(path: str) -> str:
     """Return where a subagent's `meta.json` lies."""
-    return path.with_name(path.name.partition(_SUFFIX)[0] + ".meta.json")
+    return os.path.join(os.path.dirname(path), f"{id_of(path)}.meta.json")
 
 
 def find_transcripts(environ: Mapping[str, str], session_id: str = "") -> Iterator[TranscriptFile]:
@@ -48,7 +53,7 @@ def find_transcripts(environ: Mapping[str, str], session_id: str = "") -> Iterat
         yield from _of_session(project, session_id) if session_id else _of_project(project)
 
 
-def find_subagents(path: Path, session_id: str) -> Iterator[Path]:
+def find_subagents(path: str, session_id: str) -> Iterator[str]:
     """
     Yield the transcripts of a session's subagents: in its own folder, beside it, and where a move left them.
 
@@ -56,45 +61,47 @@ def find_subagents(path: Path, session_id: str) -> Iterator[Path]:
         path: The session's main transcript, wherever it lies.
         session_id: The session as its entries name it; the file may go by another name.
     """
-    names = sorted(filter(_is_name, {path.name.partition(_SUFFIX)[0], session_id}))
-    is_at_home = path.parent.parent.name == "projects"
-    for project in _children(path.parent.parent) if is_at_home else [path.parent]:
+    names = sorted(filter(_is_name, {id_of(path), session_id}))
+    folder = os.path.dirname(path)
+    projects = os.path.dirname(folder)
+    for project in _children(projects) if os.path.basename(projects) == "projects" else [folder]:
         for name in names:
-            yield from _subagents(project / name)
-    yield from _older_subagents(path.parent, session_id)
+            yield from _subagents(os.path.join(project, name))
+    yield from _older_subagents(folder, session_id)
 
 
-def _projects(environ: Mapping[str, str]) -> Iterator[Path]:
+def _projects(environ: Mapping[str, str]) -> Iterator[str]:
     home = environ.get("HOME") or environ.get("USERPROFILE")
-    roots = [Path(environ["CLAUDE_CONFIG_DIR"])] if environ.get("CLAUDE_CONFIG_DIR") else []
-    roots += [Path(home, ".claude")] if home else []
+    roots = [environ["CLAUDE_CONFIG_DIR"]] if environ.get("CLAUDE_CONFIG_DIR") else []
+    roots += [os.path.join(home, ".claude")] if home else []
     for root in {os.path.realpath(root): root for root in reversed(roots)}.values():
-        yield from _children(root / "projects")
+        yield from _children(os.path.join(root, "projects"))
 
 
-def _of_project(project: Path) -> Iterator[TranscriptFile]:
+def _of_project(project: str) -> Iterator[TranscriptFile]:
     for path in _children(project):
-        if path.suffix != _SUFFIX:
-            yield from _described(_subagents(path), path.name)
-        elif not path.name.startswith(_AGENT):
-            yield from _described([path], path.stem)
-        elif _is_subagent(path.name) and (session_id := _named_session(path)):
+        name = os.path.basename(path)
+        if not name.endswith(_SUFFIX):
+            yield from _described(_subagents(path), name)
+        elif not name.startswith(_AGENT):
+            yield from _described([path], id_of(path))
+        elif _is_subagent(name) and (session_id := _named_session(path)):
             yield from _described([path], session_id)
 
 
-def _of_session(project: Path, session_id: str) -> Iterator[TranscriptFile]:
+def _of_session(project: str, session_id: str) -> Iterator[TranscriptFile]:
     if not _is_name(session_id):
         return
-    main = project / (session_id + _SUFFIX)
-    yield from _described(_subagents(project / session_id), session_id)
-    if main.is_file():
+    main = os.path.join(project, session_id + _SUFFIX)
+    yield from _described(_subagents(os.path.join(project, session_id)), session_id)
+    if os.path.isfile(main):
         yield from _described([main, *_older_subagents(project, session_id)], session_id)
 
 
-def _described(paths: Iterable[Path], session_id: str) -> Iterator[TranscriptFile]:
+def _described(paths: Iterable[str], session_id: str) -> Iterator[TranscriptFile]:
     for path in paths:
         with suppress(OSError):  # gone since it was listed
-            status = path.stat()
+            status = os.stat(path)
             if stat.S_ISREG(status.st_mode):
                 yield TranscriptFile(
                     path=path,
@@ -105,14 +112,14 @@ def _described(paths: Iterable[Path], session_id: str) -> Iterator[TranscriptFil
                 )
 
 
-def _subagents(session: Path) -> Iterator[Path]:
-    for folder, _, names in os.walk(session / "subagents"):  # passes over what it may not list
-        yield from (Path(folder, name) for name in sorted(names) if _is_subagent(name))
+def _subagents(session: str) -> Iterator[str]:
+    for folder, _, names in os.walk(os.path.join(session, "subagents")):  # passes over what it may not list
+        yield from (os.path.join(folder, name) for name in sorted(names) if _is_subagent(name))
 
 
-def _older_subagents(project: Path, session_id: str) -> Iterator[Path]:
+def _older_subagents(project: str, session_id: str) -> Iterator[str]:
     for path in _children(project):
-        if _is_subagent(path.name) and _named_session(path) == session_id:
+        if _is_subagent(os.path.basename(path)) and _named_session(path) == session_id:
             yield path
 
 
@@ -122,16 +129,16 @@ def _is_subagent(name: str) -> bool:
 
 def _is_name(text: str) -> bool:
     """Tell whether text is the name of one file: an id comes from a payload, and must not lead anywhere else."""
-    return text not in {"", ".", ".."} and text == Path(text).name
+    return text not in {"", ".", ".."} and text == os.path.basename(text)
 
 
-def _named_session(path: Path) -> str:
+def _named_session(path: str) -> str:
     with suppress(OSError):
         return next((id_ for value in head(path, 4) if isinstance(id_ := value.get("sessionId"), str)), "")
     return ""
 
 
-def _children(folder: Path) -> list[Path]:
+def _children(folder: str) -> list[str]:
     with suppress(OSError):
-        return sorted(folder.iterdir())
+        return [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
     return []

@@ -8,6 +8,7 @@ the history is what a sibling file begins with as well.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from agentihooks.transcript import Lines, open_binary
@@ -15,12 +16,11 @@ from agentihooks_claude.entry import BACKGROUND, STAMPED, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from agentihooks_claude.entry import ClaudeEntry
 
 
-def last_inherited(path: Path, root_id: str) -> str:
+def last_inherited(path: str, root_id: str) -> str:
     """
     Return the id of the last entry that the background session at *path* has in common with its original, "" if none.
 
@@ -35,16 +35,18 @@ def last_inherited(path: Path, root_id: str) -> str:
     Cost: the heads of the files in the folder, and the history itself once for each sibling that shares it.
     """
     longest, last = 0, ""
-    for sibling in path.parent.glob("*.jsonl"):
-        if sibling == path:
+    folder, own_name = os.path.split(path)
+    for name in os.listdir(folder or "."):
+        if name == own_name or not name.endswith(".jsonl"):
             continue
+        sibling = os.path.join(folder, name)
         count, entry_id = _common_beginning(path, sibling, root_id)
         if count > longest:
             longest, last = count, entry_id
     return last
 
 
-def _common_beginning(path: Path, sibling: Path, root_id: str) -> tuple[int, str]:
+def _common_beginning(path: str, sibling: str, root_id: str) -> tuple[int, str]:
     count, last = 0, ""
     try:
         for theirs, ours in zip(_identified(sibling), _identified(path), strict=False):
@@ -57,7 +59,7 @@ def _common_beginning(path: Path, sibling: Path, root_id: str) -> tuple[int, str
     return count, last
 
 
-def _identified(path: Path) -> Iterator[ClaudeEntry]:
+def _identified(path: str) -> Iterator[ClaudeEntry]:
     with open_binary(path) as file:
         for line in Lines(file):
             yield from (entry for entry in read(line) if entry.entry_id and entry.type in STAMPED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
 from functools import lru_cache
 from itertools import islice
@@ -24,11 +25,12 @@ from agentihooks_claude.entry import (
     decoded,
     recover,
 )
-from agentihooks_claude.files import agent_id_of, sidecar_of
+from agentihooks_claude.files import agent_id_of, id_of, sidecar_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
+
+    from agentihooks.files import FilePath
 
 # By what a line that names no session is recognised: hand-made or stripped ones, and bookkeeping. Type -> its keys.
 _SHAPES = {
@@ -128,13 +130,13 @@ class ClaudeReader(Reader):
 
     agent = "claude"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: FilePath) -> None:
         super().__init__()
-        self._path = path
+        self._path = os.fspath(path)
         self._memory = Memory()
         self._source: Lines | _Counted | None = None
-        self._agent_id = agent_id_of(path)
-        self._session_id = "" if self._agent_id else path.stem
+        self._agent_id = agent_id_of(self._path)
+        self._session_id = "" if self._agent_id else id_of(self._path)
         self._assigned: Worktree | None = None
 
     def entries(self, lines: Iterable[bytes]) -> Iterator[ClaudeEntry]:
@@ -288,10 +290,12 @@ class ClaudeReader(Reader):
     def _sidecar(self) -> Worktree | None:
         """Return the worktree that this file's subagent was given: only its sidecar names it reliably."""
         try:
-            record = _record(sidecar_of(self._path).read_bytes()) if self._agent_id else None
+            if not self._agent_id:
+                return None
+            with open(sidecar_of(self._path), "rb") as file:
+                return _worktree(_record(file.read()))
         except OSError:
             return None
-        return _worktree(record)
 
     def _recovered(self, line: bytes) -> list[ClaudeEntry]:
         entries, reason = recover(line)

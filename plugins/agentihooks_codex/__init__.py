@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @hookimpl
-def agentihooks_open_transcript(path: Path, head: Sequence[Mapping[str, Any]]) -> Reader | None:
+def agentihooks_open_transcript(path: str, head: Sequence[Mapping[str, Any]]) -> Reader | None:
     """Read every rollout since Codex 0.20: bare items, the legacy and the paginated dialect."""
     from agentihooks_codex.records import is_rollout
     from agentihooks_codex.transcript import CodexReader
@@ -38,7 +38,7 @@ def agentihooks_find_transcripts(environ: Mapping[str, str], session_id: str) ->
 
 
 @hookimpl
-def agentihooks_find_subagents(path: Path, session_id: str) -> Iterator[Path]:
+def agentihooks_find_subagents(path: str, session_id: str) -> Iterator[str]:
     """List the rollouts that name the session as the root of their tree; see `files.find_subagents`."""
     from agentihooks_codex.files import find_subagents
 

@@ -11,7 +11,6 @@ import os
 import re
 from contextlib import suppress
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentihooks.transcript import Lines, TranscriptFile, open_binary
@@ -49,14 +48,14 @@ def find_transcripts(environ: Mapping[str, str], session_id: str) -> Iterator[Tr
     found = [
         (modified_at, path)
         for path in _tree(_home(environ))
-        if session_id in path.name and (modified_at := _modified_at(path)) is not None
+        if session_id in os.path.basename(path) and (modified_at := _modified_at(path)) is not None
     ]
     for modified_at, path in sorted(found, reverse=True):
         session, agent_id = owner(path)
         yield TranscriptFile(path=path, agent="codex", session_id=session, agent_id=agent_id, modified_at=modified_at)
 
 
-def find_subagents(path: Path, session_id: str) -> Iterator[Path]:
+def find_subagents(path: str, session_id: str) -> Iterator[str]:
     """
     Yield the rollouts, beside *path* or anywhere in its Codex home, of the threads that work for a session.
 
@@ -72,13 +71,13 @@ def find_subagents(path: Path, session_id: str) -> Iterator[Path]:
             yield file
 
 
-def owner(path: Path) -> tuple[str, str]:
+def owner(path: str) -> tuple[str, str]:
     """Return the session and the agent ("" for the main chain) that a rollout's first lines name, or else its name."""
     meta = first_meta(path)
     return identity(meta, path) if meta and meta.thread_id else (thread_of(path), "")
 
 
-def identity(meta: Meta, path: Path) -> tuple[str, str]:
+def identity(meta: Meta, path: str) -> tuple[str, str]:
     """Return the session and the agent ("" for the main chain) that a thread's lines are to be known under."""
     root = meta.root_id
     if not root:
@@ -91,7 +90,7 @@ def identity(meta: Meta, path: Path) -> tuple[str, str]:
     return root, meta.thread_id
 
 
-def first_meta(path: Path) -> Meta | None:
+def first_meta(path: str) -> Meta | None:
     """Return the `session_meta` (or bare header) that a file begins with; None if it cannot be read or has none."""
     with suppress(OSError), open_binary(path) as file:
         for data in islice(Lines(file), _HEAD_LINES):
@@ -101,7 +100,7 @@ def first_meta(path: Path) -> Meta | None:
     return None
 
 
-def has_turn(path: Path, thread_id: str, turn_id: str) -> bool:
+def has_turn(path: str, thread_id: str, turn_id: str) -> bool:
     """Whether a turn began in one of a thread's rollouts, searched for beside *path*; False if there are none."""
     # Exact, without decoding: inside a string the quotation marks would be escaped.
     needle = f'"turn_id":"{turn_id}"'.encode()
@@ -112,50 +111,51 @@ def has_turn(path: Path, thread_id: str, turn_id: str) -> bool:
     return False
 
 
-def thread_files(path: Path, thread_id: str) -> Iterator[Path]:
+def thread_files(path: str, thread_id: str) -> Iterator[str]:
     """Yield the rollouts of a thread, by their names, beside *path* or anywhere in its Codex home."""
     return (file for file in _beside(path) if thread_of(file) == thread_id != "")
 
 
-def thread_of(path: Path) -> str:
+def thread_of(path: str) -> str:
     """Return the thread id in a rollout's name, "" if there is none."""
-    found = _NAME.fullmatch(path.name)
+    found = _NAME.fullmatch(os.path.basename(path))
     return found[1] if found else ""
 
 
-def _beside(path: Path) -> Iterator[Path]:
+def _beside(path: str) -> Iterator[str]:
     """Yield the rollouts of the Codex home that *path* lies in, or else of its folder."""
-    path = path.absolute()
-    if path.match(f"{_ARCHIVED}/*"):
-        return _tree(path.parents[1])
-    if path.match(f"{_LIVE}/*/*/*/*"):
-        return _tree(path.parents[4])
-    _, _, names = next(os.walk(path.parent), (None, (), ()))
-    return _rollouts(path.parent, names)
+    folder = os.path.dirname(os.path.abspath(path))
+    parts = folder.split(os.sep)
+    if parts[-1] == _ARCHIVED:
+        return _tree(os.sep.join(parts[:-1]))
+    if parts[-4:-3] == [_LIVE]:
+        return _tree(os.sep.join(parts[:-4]))
+    _, _, names = next(os.walk(folder), (None, (), ()))
+    return _rollouts(folder, names)
 
 
-def _home(environ: Mapping[str, str]) -> Path | None:
+def _home(environ: Mapping[str, str]) -> str:
     if named := environ.get("CODEX_HOME"):
-        return Path(named)
-    return Path(environ["HOME"], ".codex") if environ.get("HOME") else None
+        return named
+    return os.path.join(environ["HOME"], ".codex") if environ.get("HOME") else ""
 
 
-def _tree(home: Path | None) -> Iterator[Path]:
-    for root in (home / _LIVE, home / _ARCHIVED) if home else ():
-        for folder, _, names in os.walk(root):
-            yield from _rollouts(Path(folder), names)
+def _tree(home: str) -> Iterator[str]:
+    for root in (_LIVE, _ARCHIVED) if home else ():
+        for folder, _, names in os.walk(os.path.join(home, root)):
+            yield from _rollouts(folder, names)
 
 
-def _rollouts(folder: Path, names: Iterable[str]) -> Iterator[Path]:
+def _rollouts(folder: str, names: Iterable[str]) -> Iterator[str]:
     """Yield the rollouts among *names*; of a plain file and its compressed twin the plain one, as Codex does."""
     present = {name for name in names if name.startswith("rollout-")}
     for name in present:
         if name.endswith(".jsonl") or (name.endswith(".jsonl.zst") and name.removesuffix(".zst") not in present):
-            yield folder / name
+            yield os.path.join(folder, name)
 
 
-def _modified_at(path: Path) -> float | None:
+def _modified_at(path: str) -> float | None:
     try:
-        return path.stat().st_mtime
+        return os.stat(path).st_mtime
     except OSError:
         return None

@@ -7,6 +7,7 @@ tools it called from the response items, what was typed from the events.
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -34,7 +35,8 @@ from agentihooks_codex.records import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
+
+    from agentihooks.files import FilePath
 
 # Copied lines follow each other within a few ms, own ones wait for a person or a model.
 _BURST_MS = 50
@@ -85,7 +87,7 @@ class Boundary(msgspec.Struct):
         before, self.written_ms = self.written_ms, _epoch_ms(line.timestamp) or self.written_ms
         return before is not None and self.written_ms is not None and self.written_ms - before > _BURST_MS
 
-    def ends_before(self, line: Line, path: Path) -> bool:
+    def ends_before(self, line: Line, path: str) -> bool:
         """Return whether *line* is the first of the thread's own; asked of every line until it is."""
         is_late = self.note(line)
         if self.start_ordinal is not None and line.ordinal is not None:
@@ -136,10 +138,10 @@ class CodexReader(Reader):
 
     agent: ClassVar[str] = "codex"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: FilePath) -> None:
         super().__init__()
-        self._path = path
-        self._state = _State(thread_id=thread_of(path), session_id=thread_of(path))
+        self._path = os.fspath(path)
+        self._state = _State(thread_id=thread_of(self._path), session_id=thread_of(self._path))
         self._seen: dict[str, None] = {}
 
     def state(self) -> dict[str, Any]:

@@ -28,8 +28,12 @@ def agentihooks_accept_markers(markers: Sequence[Outgoing], home: str, environ: 
 
 
 @hookimpl
-def agentihooks_deliver_markers(home: str, environ: Mapping[str, str], budget_s: float) -> Delivery:
+def agentihooks_deliver_markers(home: str, environ: Mapping[str, str], budget_s: float) -> Delivery | None:
     """Send what waits for the brain; see `delivery.drain`."""
+    from agentihooks_outbox.outbox import brain_outbox
+
+    if not brain_outbox(home).waiting():
+        return None
     from agentihooks_outbox.delivery import drain
 
     return drain(home, environ, budget_s)

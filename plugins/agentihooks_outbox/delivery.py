@@ -14,7 +14,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
-import attrs
+import msgspec
 
 from agentihooks.clock import instant_or_none, now
 from agentihooks.errors import LogBusy
@@ -67,8 +67,7 @@ class Receiver(Protocol):
         """Let go of it, at the end of a drain."""
 
 
-@attrs.frozen(kw_only=True)
-class State:
+class State(msgspec.Struct, frozen=True, kw_only=True):
     """
     What the last drains of an outbox left behind.
 
@@ -82,7 +81,7 @@ class State:
     receiver: str = ""
     reason: str = ""
     retry_at: str = ""
-    bad: dict[str, str] = attrs.field(factory=dict)
+    bad: dict[str, str] = {}
 
     @classmethod
     def load(cls, path: str) -> State:
@@ -101,7 +100,7 @@ class State:
 
     def save(self, path: str) -> None:
         """Keep the state, whole or not at all."""
-        replace_file(path, json.dumps(attrs.asdict(self)).encode("ascii"))
+        replace_file(path, json.dumps(msgspec.to_builtins(self)).encode("ascii"))
 
     def held_until(self, receiver: str, moment: datetime) -> str:
         """Return until when *receiver* asked not to be asked; "" if it did not, or the time has come."""
@@ -159,7 +158,6 @@ def drain(
     ).run(budget_s)
 
 
-@attrs.define(kw_only=True)
 class Drain:
     """
     One attempt to empty an outbox.
@@ -173,15 +171,25 @@ class Drain:
         advance: Called for each file that is done with.
     """
 
-    _home: str
-    _outbox: Outbox
-    _name: str
-    _connect: Callable[[], Receiver]
-    _clock: Callable[[], datetime] = now
-    _advance: Callable[[], None] = lambda: None
-    _deadline: float = attrs.field(default=math.inf, init=False)
-    _sent: list[str] = attrs.field(factory=list, init=False)
-    _bad: dict[str, str] = attrs.field(factory=dict, init=False)
+    def __init__(
+        self,
+        *,
+        home: str,
+        outbox: Outbox,
+        name: str,
+        connect: Callable[[], Receiver],
+        clock: Callable[[], datetime] = now,
+        advance: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._home = home
+        self._outbox = outbox
+        self._name = name
+        self._connect = connect
+        self._clock = clock
+        self._advance = advance
+        self._deadline = math.inf
+        self._sent: list[str] = []
+        self._bad: dict[str, str] = {}
 
     def run(self, budget_s: float = math.inf) -> Delivery:
         """Send until nothing waits, the receiver stops, or *budget_s* seconds are over; see `drain`."""
@@ -212,7 +220,7 @@ class Drain:
         if state != before:
             still_bad = {os.path.basename(file).removesuffix(BAD) for file in self._outbox.bad()}
             bad = {name: why for name, why in state.bad.items() if name in still_bad}
-            attrs.evolve(state, bad=bad).save(path)
+            msgspec.structs.replace(state, bad=bad).save(path)
         kept = len(self._outbox.waiting()) if reason else 0
         return Delivery(sent=tuple(self._sent), bad=len(self._bad), kept=kept, reason=reason)
 

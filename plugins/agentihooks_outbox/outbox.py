@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 BAD = ".bad"
 """The ending of a file that was refused for good, or cannot be read."""
 
-_KEY = re.compile(r"[!-~]{1,256}")  # what a header may hold
-_SINK = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_KEY = r"[!-~]{1,256}"  # what a header may hold
+_SINK = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
 _NO_TIME = "00000000T000000"
 _ORPHAN_AGE_S = 3600.0
 
@@ -97,7 +97,7 @@ def brain_outbox(home: str) -> Outbox:
 def sink_outboxes(home: str, environ: Mapping[str, str]) -> list[Outbox]:
     """Return the outboxes of the sinks that `AGENTIHOOKS_SINKS` names, in its order, each named for its sink."""
     names = environ.get("AGENTIHOOKS_SINKS", "").replace(",", " ").split()
-    return [Outbox(f"{home}/sink-outbox/{name}") for name in dict.fromkeys(names) if _SINK.fullmatch(name)]
+    return [Outbox(f"{home}/sink-outbox/{name}") for name in dict.fromkeys(names) if re.fullmatch(_SINK, name)]
 
 
 def read(path: str) -> Outgoing:
@@ -153,7 +153,7 @@ def decode(data: bytes) -> Outgoing:
     if not isinstance(marker.type, str) or not isinstance(marker.content, str):
         raise ValueError("not a marker: its type or content is no text")  # noqa: TRY004 - it is about the file
     if marker.idempotency_key and not (
-        isinstance(marker.idempotency_key, str) and _KEY.fullmatch(marker.idempotency_key)
+        isinstance(marker.idempotency_key, str) and re.fullmatch(_KEY, marker.idempotency_key)
     ):
         raise ValueError("not a marker: its key cannot be sent")
     return marker

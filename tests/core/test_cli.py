@@ -488,4 +488,4 @@ class TestMain:
 def test_newest_transcripts(claude: Claude) -> None:
     """Subagents' files are not sessions."""
     Claude(agent_id="a1").write("10:00", "/a")
-    assert [claude.path] == cli.newest_transcripts(Plugins.bundled(), 5)
+    assert [str(claude.path)] == cli.newest_transcripts(Plugins.bundled(), 5)

@@ -7,10 +7,10 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import attrs
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from agentihooks.identity import Identity, identify, project_of
 
@@ -228,14 +228,14 @@ def test_no_projects(remote: str, clean: str | None) -> None:
 def test_credentials(form: str, before: str, after: str) -> None:
     """A password or token shows up in no field, however it is written."""
     identity = project_of(form.format(f"{before}s3cr3t{after}"))
-    assert [] == [value for value in attrs.astuple(identity) if "s3cr3t" in value]
+    assert [] == [value for value in structs.astuple(identity) if "s3cr3t" in value]
 
 
 @given(st.text())
 @example("\ud800:\x00")
 def test_any_remote(remote: str) -> None:
     """Any text is answered, and no field of the answer holds a control character or cannot be written down."""
-    text = "".join(attrs.astuple(project_of(remote)))
+    text = "".join(structs.astuple(project_of(remote)))
     assert text == text.encode().decode()
     assert [] == [character for character in text if ord(character) < 32 or 127 <= ord(character) < 160]
 
@@ -327,7 +327,7 @@ def test_bare_repository(git: Git, alpha: Path) -> None:
 @needs_git
 def test_linked_worktree(git: Git, alpha: Path, linked: Path) -> None:
     """A linked worktree belongs to its repository, has its own name, and its own branch."""
-    expected = attrs.evolve(git.identify(alpha), worktree="two", branch="two")
+    expected = structs.replace(git.identify(alpha), worktree="two", branch="two")
     assert expected == git.identify(linked)
     assert git("rev-parse", "--abbrev-ref", "HEAD", at=linked) == expected.branch
 
@@ -363,7 +363,7 @@ def test_worktree_of_a_bare_repository(git: Git, alpha: Path) -> None:
     git("clone", "-q", "--bare", alpha, bare)
     git("remote", "set-url", "origin", ALPHA, at=bare)
     git("worktree", "add", "-q", "-b", "three", folder, at=bare)
-    assert attrs.evolve(git.identify(alpha), worktree="three", branch="three") == git.identify(folder)
+    assert structs.replace(git.identify(alpha), worktree="three", branch="three") == git.identify(folder)
 
 
 @needs_git

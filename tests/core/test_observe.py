@@ -6,8 +6,8 @@ from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from agentihooks import Engine, Scope
 from agentihooks.clock import instant
@@ -144,7 +144,7 @@ def test_an_orchestrators_scope_counts_as_a_place() -> None:
 
 def test_a_move_without_a_time_follows_the_one_before() -> None:
     """A move without a believable time takes effect no later than the log's end admits it; none is made up."""
-    moves = move("10:00", "/a"), move("", "/b"), attrs.evolve(move("", "/c"), at="2099-01-01T00:00:00Z")
+    moves = move("10:00", "/a"), move("", "/b"), structs.replace(move("", "/c"), at="2099-01-01T00:00:00Z")
     expected = [("10:00", "/a"), ("10:00", "/b"), ("10:00", "/c")]
     assert expected == [(clock, cwd) for clock, cwd, _ in told(added(history(), *moves))]
 
@@ -160,7 +160,7 @@ def test_a_first_move_without_a_time_is_counted(time: str) -> None:
 @pytest.mark.parametrize(("ahead", "count"), [(5, 1), (6, 0)])
 def test_how_far_ahead_is_believed(ahead: int, count: int) -> None:
     """A time up to five minutes ahead of the clock is believed."""
-    surroundings = attrs.evolve(GONE, now=instant(at("10:00")))
+    surroundings = structs.replace(GONE, now=instant(at("10:00")))
     time = (instant(at("10:00")) + timedelta(minutes=ahead)).isoformat()
     assert count == len(added(history(), Observation(time, "/a", "main", None), surroundings=surroundings))
 
@@ -173,7 +173,7 @@ def test_a_new_folder_of_an_agent_that_tells_no_branch() -> None:
 
 def test_a_subagent_that_tells_no_branch() -> None:
     """In its parent's folder a subagent that tells no branch has the parent's."""
-    surroundings = attrs.evolve(GONE, histories=[history(("10:00", scope(cwd="/a", branch="old")))])
+    surroundings = structs.replace(GONE, histories=[history(("10:00", scope(cwd="/a", branch="old")))])
     moves = move("10:05", "/a", None), move("10:06", "/b", None)
     assert [("10:05", "/a", "old"), ("10:06", "/b", "")] == told(added(history(), *moves, surroundings=surroundings))
 
@@ -193,7 +193,7 @@ def test_the_branch_stays_while_the_folder_does() -> None:
 
 def test_the_identity_is_that_of_the_folder() -> None:
     """A folder that exists gives the project; the transcript's worktree outranks the folder's."""
-    surroundings = attrs.evolve(GONE, identify=lambda _: ALPHA)
+    surroundings = structs.replace(GONE, identify=lambda _: ALPHA)
     first, second = added(history(), move("10:00", "/a"), move("10:01", "/b", worktree=""), surroundings=surroundings)
     assert (ALPHA.project_id, ALPHA.remote, "wt") == (first.project_id, first.remote, first.worktree)
     assert (ALPHA.project_id, "") == (second.project_id, second.worktree)
@@ -201,7 +201,7 @@ def test_the_identity_is_that_of_the_folder() -> None:
 
 def test_the_branch_is_never_todays() -> None:
     """What is checked out now says nothing about then."""
-    surroundings = attrs.evolve(GONE, identify=lambda _: attrs.evolve(ALPHA, branch="today"))
+    surroundings = structs.replace(GONE, identify=lambda _: structs.replace(ALPHA, branch="today"))
     assert [""] == [each.branch for each in added(history(), move("10:00", "/a", None), surroundings=surroundings)]
 
 
@@ -215,7 +215,7 @@ def test_a_folder_that_is_gone_is_what_it_was() -> None:
     )
     [back] = added(log, move("10:05", "/a"))
     assert ("github.com/fixture/new", "wt") == (back.project_id, back.worktree)
-    elsewhere = attrs.evolve(GONE, histories=[log])
+    elsewhere = structs.replace(GONE, histories=[log])
     assert ["github.com/fixture/new"] == [
         each.project_id for each in added(history(), move("10:05", "/a"), surroundings=elsewhere)
     ]
@@ -230,7 +230,7 @@ def test_a_folder_that_never_was_is_unknown() -> None:
 def test_a_subagent_works_on_its_parents_task(clock: str, expected: str) -> None:
     """An emitter without a task of its own takes its parent's of that instant; before that has one, the environment's."""
     parent = recorded(Engine.in_memory().log, "s").log.history("s")
-    surroundings = attrs.evolve(GONE, histories=[parent])
+    surroundings = structs.replace(GONE, histories=[parent])
     assert [expected] == [each.task for each in added(history(), move(clock, "/a"), surroundings=surroundings)]
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agentihooks.event import Attribution
 from agentihooks.ids import marker_key
-from agentihooks.model import SCOPE_FIELDS, Attribution, Marker
+from agentihooks.model import SCOPE_FIELDS, Marker
 from agentihooks.outgoing import Outgoing, Sender, attributed, preceding
 from agentihooks.preceding import PrecedingLookup
 from agentihooks.testing import CONFORMANCE_GRANT, at

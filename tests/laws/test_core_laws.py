@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from agentihooks import Engine, Event, Scope, unattributed_session_events_total
 from agentihooks.clock import instant, instant_or_none
 from agentihooks.codec import decode_transition, encode_transition
+from agentihooks.event import LABELS
 from agentihooks.ids import transition_id
 from agentihooks.log import FileLog
-from agentihooks.model import LABELS
 from agentihooks.record import transition
 from agentihooks.testing import labels, refusal_of
 

@@ -46,7 +46,7 @@ def found(projects: Path, session_id: str = "", **environ: str) -> list[Transcri
 def names(projects: Path, session_id: str = "", **environ: str) -> set[tuple[str, str, str]]:
     """Return the project, session and agent of each file that is found."""
     return {
-        (file.path.relative_to(projects).parts[0], file.session_id[:2], file.agent_id)
+        (Path(file.path).relative_to(projects).parts[0], file.session_id[:2], file.agent_id)
         for file in found(projects, session_id, **environ)
     }
 
@@ -58,7 +58,7 @@ class TestTranscripts:
         """A main transcript's session is the file's name; when it was written last comes with it."""
         path = transcript(projects / "-w-shop" / f"{ONE}.jsonl", "another")
         os.utime(path, (5, 7))
-        assert [TranscriptFile(path=path, agent="claude", session_id=ONE, modified_at=7.0)] == found(projects)
+        assert [TranscriptFile(path=str(path), agent="claude", session_id=ONE, modified_at=7.0)] == found(projects)
 
     def test_subagents_go_by_their_folder(self, projects: Path) -> None:
         """Subagents, those of workflows included, lie below their session's folder, even without a main file."""
@@ -112,7 +112,7 @@ class TestTranscripts:
         transcript(projects / "p" / f"{ONE}.jsonl")
         other = transcript(tmp_path / "config" / "projects" / "q" / f"{TWO}.jsonl")
         both = found(projects, CLAUDE_CONFIG_DIR=str(tmp_path / "config"))
-        assert {other, projects / "p" / f"{ONE}.jsonl"} == {file.path for file in both}
+        assert {other, projects / "p" / f"{ONE}.jsonl"} == {Path(file.path) for file in both}
         assert 1 == len(found(projects, CLAUDE_CONFIG_DIR=str(projects.parent)))
 
     @pytest.mark.parametrize("environ", [{}, {"HOME": ""}, {"HOME": "/nowhere"}, {"CLAUDE_CONFIG_DIR": ""}], ids=str)
@@ -146,25 +146,25 @@ class TestSubagents:
         older = transcript(tmp_path / "agent-a2.jsonl")
         transcript(tmp_path / "agent-a3.jsonl", TWO)
         transcript(tmp_path / ONE / "subagents" / "agent-acompact-1.jsonl")
-        assert [newer, older] == list(find_subagents(main, ONE))
+        assert [newer, older] == [*map(Path, find_subagents(str(main), ONE))]
 
     def test_a_renamed_session_has_them_under_either_name(self, tmp_path: Path) -> None:
         """The folder may be named for the file or for the session."""
         main = transcript(tmp_path / "copy.jsonl")
         agents = [transcript(tmp_path / name / "subagents" / "agent-a.jsonl") for name in (ONE, "copy")]
-        assert agents == list(find_subagents(main, ONE))
+        assert agents == [*map(Path, find_subagents(str(main), ONE))]
 
     def test_a_move_leaves_them_behind(self, projects: Path) -> None:
         """After a session moved to another project, its subagents in the old one are still its own."""
         main = transcript(projects / "new" / f"{ONE}.jsonl")
         left = transcript(projects / "old" / ONE / "subagents" / "agent-a1.jsonl")
         plugins = Plugins.bundled(["claude"])
-        assert [left] == list(plugins.first("agentihooks_find_subagents", path=main, session_id=ONE))
+        assert [str(left)] == list(plugins.first("agentihooks_find_subagents", path=str(main), session_id=ONE))
 
     def test_of_an_unknown_session_there_are_none(self, tmp_path: Path) -> None:
         """Another agent's transcript, or an id that is a path, gives nothing."""
         transcript(tmp_path / "subagents" / "agent-a1.jsonl", "x")
-        assert [] == list(find_subagents(tmp_path / "rollout" / "x.jsonl", ".."))
+        assert [] == list(find_subagents(str(tmp_path / "rollout" / "x.jsonl"), ".."))
 
 
 class TestNames:
@@ -176,11 +176,11 @@ class TestNames:
     )
     def test_an_agents_file_names_the_agent(self, name: str, expected: str) -> None:
         """The id stands between `agent-` and the suffix, compressed or not."""
-        assert expected == agent_id_of(Path(name))
+        assert expected == agent_id_of(name)
 
     def test_a_sidecar_lies_beside_its_agent(self) -> None:
         """The sidecar has the transcript's name with another suffix."""
-        assert Path("d/agent-a1.meta.json") == sidecar_of(Path("d/agent-a1.jsonl"))
+        assert "d/agent-a1.meta.json" == sidecar_of("d/agent-a1.jsonl")
 
 
 def test_importing_the_plugin_is_nearly_free() -> None:

@@ -186,7 +186,7 @@ class TestRecognition:
         """A file that begins with something else is read all the same."""
         plugins = Plugins.bundled(["claude"])
         head = [{"silly": "this"}, {"type": "mode", "sessionId": "s"}]
-        assert isinstance(plugins.first("agentihooks_open_transcript", path=Path("x"), head=head), ClaudeReader)
+        assert isinstance(plugins.first("agentihooks_open_transcript", path="x", head=head), ClaudeReader)
 
 
 class TestEntries:
@@ -494,7 +494,7 @@ class TestCopies:
 
     def test_a_store_that_was_not_asked_takes_nothing(self) -> None:
         """Ids are not stored for a question that is never asked."""
-        stored = Stored(Path("missing.jsonl"), lambda: 0)
+        stored = Stored("missing.jsonl", lambda: 0)
         stored.add(["a"])
         assert not stored.holds("a")
         stored.add(["a"])

@@ -6,7 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,8 +20,6 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ROOT = "019d4800-0000-7000-8000-00000000000a"
 CHILD = "019d4801-0000-7000-8000-00000000000b"
@@ -86,7 +85,7 @@ def test_a_transcript_file_tells_path_agent_and_age(home: Path, day: Path) -> No
     path = store(day, ROOT)
     (file,) = agentihooks_codex.agentihooks_find_transcripts({"CODEX_HOME": str(home)}, "")
 
-    assert (path, "codex", 1e9) == (file.path, file.agent, file.modified_at)
+    assert (str(path), "codex", 1e9) == (file.path, file.agent, file.modified_at)
 
 
 def test_a_rollout_is_opened_only_when_it_is_asked_for(home: Path, day: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +146,7 @@ def test_a_plain_file_hides_its_compressed_twin(home: Path, day: Path) -> None:
     store(day, OLDER, suffix=".jsonl.zst", age=1)
     paths = [file.path for file in agentihooks_codex.agentihooks_find_transcripts({"CODEX_HOME": str(home)}, "")]
 
-    assert (twin not in paths, [(ROOT, ""), (OLDER, "")]) == (True, found(home))
+    assert (str(twin) not in paths, [(ROOT, ""), (OLDER, "")]) == (True, found(home))
 
 
 @pytest.mark.parametrize(
@@ -192,7 +191,7 @@ def test_damaged_and_vanished_files_do_not_end_the_list(home: Path, day: Path) -
 
 def subagents(path: Path, session_id: str = ROOT) -> set[Path]:
     """Return the rollouts of a session's subagents."""
-    return set(agentihooks_codex.agentihooks_find_subagents(path, session_id))
+    return {Path(file) for file in agentihooks_codex.agentihooks_find_subagents(str(path), session_id)}
 
 
 def test_the_subagents_of_a_session_are_found_in_its_home(home: Path, day: Path) -> None:
@@ -213,10 +212,10 @@ def test_rollouts_older_than_the_session_are_not_opened(day: Path, monkeypatch: 
     """Thread ids tell the time, so that the cost is that of what is newer."""
     path = store(day, ROOT)
     store(day, OLDER, meta(OLDER, ROOT))
-    opened: list[Path] = []
+    opened: list[str] = []
     monkeypatch.setattr("agentihooks_codex.files.first_meta", opened.append)
 
-    assert (set(), [path]) == (subagents(path), opened)
+    assert (set(), [str(path)]) == (subagents(path), opened)
 
 
 def test_ids_without_a_time_exclude_nothing(day: Path) -> None:
@@ -269,7 +268,7 @@ def test_a_turn_is_found_where_it_began(home: Path, day: Path) -> None:
     store(day, OLDER, json.dumps(turn % "turn_context").encode() + (turn % "token_usage_record").encode())
     store(day, SEGMENT, b"no zstd").rename(day / f"rollout-2026-04-01T10-00-00-{SEGMENT}.jsonl.zst")
 
-    assert [True, False, False, False] == [has_turn(path, thread, "t1") for thread in (ROOT, OLDER, SEGMENT, "")]
+    assert [True, False, False, False] == [has_turn(str(path), thread, "t1") for thread in (ROOT, OLDER, SEGMENT, "")]
 
 
 def test_importing_the_plugin_imports_no_reader() -> None:

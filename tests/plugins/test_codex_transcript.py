@@ -127,7 +127,7 @@ def test_each_era_tells_every_thing_once(name: str, folders: list[str], activiti
 @pytest.mark.parametrize("path", FIXTURES.values(), ids=FIXTURES)
 def test_each_era_is_recognised(path: Path) -> None:
     """The first objects of a rollout give its reader, whatever the file is called."""
-    reader = agentihooks_codex.agentihooks_open_transcript(Path("any"), head(path))
+    reader = agentihooks_codex.agentihooks_open_transcript("any", head(path))
 
     assert isinstance(reader, CodexReader)
 
@@ -148,7 +148,7 @@ def test_each_era_is_recognised(path: Path) -> None:
 )
 def test_other_files_are_not_recognised(values: list[dict[str, Any]]) -> None:
     """Claude Code's transcripts and any other JSON lines are left to other plugins."""
-    assert agentihooks_codex.agentihooks_open_transcript(Path("rollout.jsonl"), values) is None
+    assert agentihooks_codex.agentihooks_open_transcript("rollout.jsonl", values) is None
 
 
 def test_a_bare_rollout_that_lost_its_header_is_read() -> None:
@@ -158,7 +158,7 @@ def test_a_bare_rollout_that_lost_its_header_is_read() -> None:
         json.dumps({"type": "message", "role": "assistant", "content": "one"}).encode(),
     )
 
-    assert agentihooks_codex.agentihooks_open_transcript(Path("x"), [json.loads(state)]) is not None
+    assert agentihooks_codex.agentihooks_open_transcript("x", [json.loads(state)]) is not None
     assert [("message", "one")] == done(read(state, bare, state)[0])
     assert ([], {"foreign": 1}) == read(bare)
 
@@ -665,7 +665,7 @@ def test_a_state_stays_small() -> None:
 def test_real_rollouts_are_read() -> None:
     """Every public or recorded rollout is recognised, and nothing in the recorded ones is unknown or damaged."""
     for path in CORPUS.glob("lab*/*.jsonl"):
-        reader = agentihooks_codex.agentihooks_open_transcript(path, head(path))
+        reader = agentihooks_codex.agentihooks_open_transcript(str(path), head(path))
         assert isinstance(reader, CodexReader)
         with path.open("rb") as lines:
             assert list(reader.entries(lines))

@@ -13,9 +13,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import attrs
 import pytest
 import trustme
+from msgspec import structs
 
 from agentihooks.ids import marker_key, preceding_marker_key
 from agentihooks.log import locked
@@ -53,7 +53,7 @@ def marker(number: int = 0, **fields: Any) -> Outgoing:
         project="",
         at=f"2026-10-08T10:{number:02}:00Z",
     )
-    return attrs.evolve(outgoing, **fields)
+    return structs.replace(outgoing, **fields)
 
 
 def wait_for(home: Path, count: int = 1) -> list[str]:
@@ -587,14 +587,20 @@ def test_bundled_sink(home: Path, brain: FakeBrain) -> None:
     assert Delivery(sent=tuple(keys)) == deliver(Plugins.bundled(["outbox"]), str(home), {"BRAIN_URL": brain.url}, 30.0)
 
 
+def test_nothing_comes_of_nothing(home: Path, brain: FakeBrain) -> None:
+    """With nothing to send, nothing comes of it."""
+    assert deliver(Plugins.bundled(["outbox"]), str(home), {"BRAIN_URL": brain.url}, 30.0) is None
+
+
 def test_disk_fails(home: Path) -> None:
-    """What goes wrong on the disk is the reason, and stops nobody."""
+    """What goes wrong on the disk is a fault of the plugin, and stops nobody."""
     wait_for(home)
     (home / "state").write_text("no directory")
-    assert (
-        "agentihooks_deliver_markers raised"
-        in deliver(Plugins.bundled(["outbox"]), str(home), {"BRAIN_URL": "http://x"}, 2.0).reason
-    )
+    plugins = Plugins.bundled(["outbox"])
+    assert deliver(plugins, str(home), {"BRAIN_URL": "http://x"}, 2.0) is None
+    assert ["agentihooks_deliver_markers raised NotADirectoryError"] == [
+        str(fault).partition("(")[0].removeprefix("plugin outbox: ") for fault in plugins.faults
+    ]
 
 
 def test_budget_may_be_endless(home: Path, brain: FakeBrain) -> None:

@@ -9,8 +9,8 @@ import stat
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from agentihooks.errors import PluginFault
 from agentihooks.outgoing import Outgoing
@@ -73,13 +73,13 @@ def test_private(home: Path, directory: Path) -> None:
 @pytest.mark.parametrize("at", ["", "yesterday"])
 def test_no_time(home: Path, directory: Path, at: str) -> None:
     """A marker without a readable time has a name all the same, always the same one."""
-    write(home, attrs.evolve(MARKER, at=at))
+    write(home, structs.replace(MARKER, at=at))
     assert ["00000000T000000-lesson-89abcdef.json"] == names(directory)
 
 
 def test_early_year(home: Path, directory: Path) -> None:
     """The time in a name has the same width in any year, so that names sort by time."""
-    write(home, attrs.evolve(MARKER, at="0001-02-03T04:05:06Z"))
+    write(home, structs.replace(MARKER, at="0001-02-03T04:05:06Z"))
     assert ["00010203T040506-lesson-89abcdef.json"] == names(directory)
 
 
@@ -94,7 +94,7 @@ def test_twice_is_once(home: Path, directory: Path) -> None:
 
 def test_same_digits(home: Path, directory: Path) -> None:
     """Two markers of one second whose keys end alike are two files."""
-    other = attrs.evolve(MARKER, idempotency_key="k2:" + "f" * 48 + "0123456789abcdef", content="other")
+    other = structs.replace(MARKER, idempotency_key="k2:" + "f" * 48 + "0123456789abcdef", content="other")
     write(home, MARKER, other)
     write(home, other, MARKER)
     assert ["20261008T080500-lesson-01234567.json", NAME] == names(directory)
@@ -144,7 +144,7 @@ def test_durable(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", note)
-    write(home, MARKER, attrs.evolve(MARKER, type="signal"))
+    write(home, MARKER, structs.replace(MARKER, type="signal"))
     assert ["file", "file", "directory", "directory"] == synced
     write(home, MARKER)
     assert ["directory"] == synced[4:]
@@ -183,7 +183,7 @@ def test_orphans(home: Path, directory: Path) -> None:
 
 def test_round_trip() -> None:
     """What is written is read back, also text that is not quite Unicode."""
-    marker = attrs.evolve(MARKER, content="h\u00e9 \ud800 \x00")
+    marker = structs.replace(MARKER, content="h\u00e9 \ud800 \x00")
     assert marker == decode(encode(marker))
     assert encode(marker).isascii()
 

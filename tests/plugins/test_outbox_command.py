@@ -9,8 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-import attrs
 import pytest
+from msgspec import structs
 
 from agentihooks import sinks
 from agentihooks.cli import main
@@ -59,7 +59,7 @@ def accept(markers: Sequence[Outgoing], home: str, environ: Mapping[str, str]) -
     sinks.accept(Plugins.bundled(["outbox"]), markers, home, environ)
 
 
-def deliver(home: str, environ: Mapping[str, str]) -> Delivery:
+def deliver(home: str, environ: Mapping[str, str]) -> Delivery | None:
     """Send them on, as the end of a turn does."""
     return sinks.deliver(Plugins.bundled(["outbox"]), home, environ, 30.0)
 
@@ -172,7 +172,7 @@ def test_bad(waiting: Path, brain: FakeBrain, capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize("ending", ["", ".bad"])
 def test_retry_one(home: Path, brain: FakeBrain, capsys: pytest.CaptureFixture[str], ending: str) -> None:
     """One file can be taken up by its name; the others stay, and keep their reasons."""
-    accept([MARKER, attrs.evolve(MARKER, type="signal")], str(home), {})
+    accept([MARKER, structs.replace(MARKER, type="signal")], str(home), {})
     brain.say(Reply(status=422), Reply(status=422))
     run(capsys, "drain")
     assert 0 == run(capsys, "retry", NAME + ending)[0]
@@ -301,7 +301,7 @@ def test_sink_fails(home: Path, brain: FakeBrain, answer: Any, reason: str) -> N
     """What a sink did not take waits for it, and keeps nobody else waiting."""
     accept([MARKER], str(home), SINKS)
     assert {"mail": Delivery(kept=1, reason=reason)} == drain_sinks(str(home), SINKS, plugins_with(Mail(answer)))
-    assert 1 == len(deliver(str(home), {"BRAIN_URL": brain.url}).sent)
+    assert Delivery(sent=(MARKER.idempotency_key,)) == deliver(str(home), {"BRAIN_URL": brain.url})
 
 
 def test_no_such_sink(

@@ -80,7 +80,7 @@ def test_its_transcripts_are_found(path: Path) -> None:
         for files in plugins.each("agentihooks_find_transcripts", environ=environ, session_id=session_id)
         for file in files
     ]
-    assert [(path, "acme", "s")] * 2 == [(file.path, file.agent, file.session_id) for file in found]
+    assert [(str(path), "acme", "s")] * 2 == [(file.path, file.agent, file.session_id) for file in found]
 
 
 def test_the_command_shows_them(site: Path, path: Path) -> None:

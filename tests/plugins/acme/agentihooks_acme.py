@@ -30,7 +30,7 @@ def agentihooks_open_transcript(head: Sequence[Mapping[str, Any]]) -> Reader | N
 def agentihooks_find_transcripts(environ: Mapping[str, str], session_id: str) -> Iterator[TranscriptFile]:
     """List the files under ACME_HOME."""
     for path in Path(environ.get("ACME_HOME", "/nowhere")).glob(f"{session_id or '*'}.acme"):
-        yield TranscriptFile(path=path, agent="acme", session_id=path.stem, modified_at=path.stat().st_mtime)
+        yield TranscriptFile(path=str(path), agent="acme", session_id=path.stem, modified_at=path.stat().st_mtime)
 
 
 class AcmeReader(Reader):
