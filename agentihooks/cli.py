@@ -25,12 +25,8 @@ REFUSED = 3
 INTERRUPTED = 130
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command with *arguments*, by default the process's; return its exit code."""
-    is_process = arguments is None
-    arguments = sys.argv[1:] if arguments is None else arguments
-    if arguments[:1] == ["hook"]:
-        return _hook(arguments[1:], is_process=is_process)
+def main(arguments: Sequence[str]) -> int:
+    """Run the verb that *arguments* name; return its exit code."""
     options = _parser().parse_args(arguments)
     from agentihooks.errors import AgentihooksError, ScopeRefused
 
@@ -51,22 +47,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return REFUSED
     except (AgentihooksError, ValueError, OSError) as error:
         return _complain(_reason(error))
-    return code
-
-
-def _hook(arguments: Sequence[str], *, is_process: bool) -> int:
-    """Handle an agent's event. It is waiting: no parser here, nor anything that a parser would import."""
-    import gc
-
-    from agentihooks import hook
-
-    if is_process:
-        # A hook is over before there is any garbage worth collecting; looking for it takes a tenth of its time.
-        gc.disable()
-    code = hook.main(arguments)
-    if is_process:
-        # Nothing is buffered, all files are closed: taking the interpreter down in order takes another tenth.
-        os._exit(code)
     return code
 
 
@@ -152,7 +132,7 @@ def _parser() -> argparse.ArgumentParser:
         edit.add_argument("--dry-run", action="store_true", help="print the change as a diff, and make none")
         edit.set_defaults(verb=act)
 
-    # Handled in `main`, before there is a parser; here for the help.
+    # Told apart in `__main__`, before there is a parser; here for the help.
     verbs.add_parser("hook", help="what the agents call: reads a payload, prints nothing, exits 0")
     return parser
 
@@ -429,7 +409,3 @@ def _complain(message: str) -> int:
 def _plain(text: str) -> str:
     """Return *text* in one line, without control characters; `terminal.printable` does more, and costs an import."""
     return "".join(char if char.isprintable() else "?" for char in text)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

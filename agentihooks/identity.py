@@ -43,7 +43,7 @@ _URL = re.compile(
     rf"(?P<scheme>(?i:https?|ssh|git|git\+ssh|ssh\+git|ftps?))://(?:(?P<userinfo>[^/?#]*)@)?{_HOST}(?::\d*)?/{_PATH}"
 )
 # [user@]host:path, but neither C:\path nor scheme://... nor helper::address.
-_SCP = re.compile(rf"(?P<scheme>)(?![a-zA-Z]:[/\\])(?:(?P<userinfo>[^/:]*)@)?{_HOST}:(?!//|:){_PATH}")
+_SCP = rf"(?P<scheme>)(?![a-zA-Z]:[/\\])(?:(?P<userinfo>[^/:]*)@)?{_HOST}:(?!//|:){_PATH}"
 _LOCAL = r"(?:(?i:file)://|[a-zA-Z]:[/\\]|[^@:/]*/|[^@:/]*\Z)[^@]*"
 
 _LOCAL_ID = r"local:([A-Za-z0-9._-]{1,128})"
@@ -140,7 +140,7 @@ def project_of(remote: str) -> Identity:
     remote = _printable(remote.strip())
     if len(remote) > _MAX_REMOTE:
         return Identity()
-    found = _URL.fullmatch(remote) or _SCP.fullmatch(remote)
+    found = _URL.fullmatch(remote) or re.fullmatch(_SCP, remote)
     if not found:
         return Identity(remote=remote if re.fullmatch(_LOCAL, remote) else "")
     scheme = found["scheme"] and f"{found['scheme']}://"

@@ -18,7 +18,7 @@ from agentihooks.errors import ScopeRefused
 MAX_VALUE_CHARS = 4096
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class Scope:
     """
     What a session works on, and where. Every field is text, "" for nothing; None becomes "", anything else its `str`.
@@ -45,6 +45,10 @@ class Scope:
             value = getattr(self, name)
             if type(value) is not str:
                 object.__setattr__(self, name, "" if value is None else str(value))
+
+    def __repr__(self) -> str:
+        said = ", ".join(f"{name}={value!r}" for name, value in self.as_dict().items() if value != "")
+        return f"{type(self).__name__}({said})"
 
     @classmethod
     def of(cls, value: Scope | Mapping[str, Any]) -> Scope:
@@ -98,7 +102,7 @@ def names_project(project_id: str) -> bool:
     return project_id not in ("", "unknown")
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class Transition(Scope):
     """
     A scope coming into force in a session, at an instant and until the next transition.

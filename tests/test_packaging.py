@@ -114,5 +114,5 @@ def test_the_wheel_has_the_licence_and_the_entry_points(wheel: zipfile.ZipFile) 
     information = f"agentihooks-{agentihooks.__version__}.dist-info"
     entries = wheel.read(f"{information}/entry_points.txt").decode()
     assert all(f"{name} = {module}" in entries for name, module in BUNDLED.items())
-    assert "agentihooks = agentihooks.cli:main" in entries
+    assert "agentihooks = agentihooks.__main__:main" in entries
     assert f"{information}/licenses/LICENSE" in wheel.namelist()

@@ -21,7 +21,7 @@ ENGINE = "agentihooks.engine", "agentihooks.log", "agentihooks.live", "agentihoo
 
 PATHS = {
     "the package": ("import agentihooks", {*HEAVY, *ENGINE, "datetime", "json", "pathlib"}),
-    "a quiet hook": ("import agentihooks.hook", {*HEAVY, *ENGINE, "datetime", "pathlib"}),
+    "a quiet hook": ("import agentihooks.hook", {*HEAVY, *ENGINE, "agentihooks.cli", "datetime", "pathlib"}),
     "recording": (RECORD, HEAVY - {"attr", "attrs", "msgspec"}),
     "attributing": (ATTRIBUTE, HEAVY - {"attr", "attrs", "msgspec"}),
     "an unusual time": ("from agentihooks.clock import instant; instant('20261008T10:00:00,5+02')", HEAVY),
@@ -46,10 +46,10 @@ def test_what_a_quiet_hook_imports() -> None:
     """A hook that has nothing to say loads json and re, and of the engine only what tells that."""
     claude = Claude()
     claude.fire("SessionStart", "/a")
-    names = {"", ".cli", ".files", ".home", ".hook", ".session_ids", ".session_state"}
+    names = {"", ".__main__", ".files", ".home", ".hook", ".session_ids", ".session_state"}
     allowed = {f"agentihooks{name}" for name in names} | imported("import __future__, gc, io, json, re")
     payload = claude.payload("PostToolUse", "/a", tool_name="Read")
-    assert set() == imported("from agentihooks.cli import main; main(['hook', 'claude'])", payload) - allowed
+    assert set() == imported("from agentihooks.__main__ import main; main(['hook', 'claude'])", payload) - allowed
 
 
 @pytest.mark.parametrize("agent", [Claude, Codex])
@@ -59,7 +59,7 @@ def test_what_a_loud_hook_imports(event: str, agent: type[Claude | Codex]) -> No
     session = agent()
     session.write("10:00", "/a")
     payload = session.payload(event, "/a", last_assistant_message="<!-- @lesson -->Pin it.<!-- @/lesson -->")
-    names = imported(f"from agentihooks.cli import main; main(['hook', {agent.agent!r}])", payload)
+    names = imported(f"from agentihooks.__main__ import main; main(['hook', {agent.agent!r}])", payload)
     others = {"agentihooks_claude", "agentihooks_codex"} - {f"agentihooks_{agent.agent}"}
     assert set() == names & (HEAVY - {"attr", "attrs", "msgspec", "pluggy"} | others)
     assert [("/a",)] == scopes(SESSION, "cwd")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agentihooks import __version__, cli, scope_at
-from agentihooks.cli import main
+from agentihooks.__main__ import main
 from agentihooks.engine import Engine, engine_at
 from agentihooks.plugins import Plugins
 from agentihooks.testing import scope

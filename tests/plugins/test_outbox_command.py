@@ -13,7 +13,7 @@ import pytest
 from msgspec import structs
 
 from agentihooks import sinks
-from agentihooks.cli import main
+from agentihooks.__main__ import main
 from agentihooks.clock import now
 from agentihooks.hookspecs import hookimpl
 from agentihooks.outgoing import Delivery, Outgoing

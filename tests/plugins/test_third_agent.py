@@ -85,7 +85,7 @@ def test_its_transcripts_are_found(path: Path) -> None:
 
 def test_the_command_shows_them(site: Path, path: Path) -> None:
     """The command attributes the agent's transcript, in a process that knows it by its entry point alone."""
-    program = "import sys; from agentihooks.cli import main; sys.exit(main(sys.argv[1:]))"
+    program = "import sys; from agentihooks.__main__ import main; sys.exit(main(sys.argv[1:]))"
     child = subprocess.run(
         [sys.executable, "-P", "-c", program, "attribute", str(path)],
         env={**os.environ, "PYTHONPATH": str(site)},

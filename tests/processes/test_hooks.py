@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 HOOK = (sys.executable, "-m", "agentihooks", "hook", "claude")
-SCRIPT = (sys.executable, "-c", "import sys; from agentihooks.cli import main; sys.exit(main())", "hook", "claude")
+SCRIPT = (sys.executable, "-c", "import sys; from agentihooks.__main__ import main; sys.exit(main())", "hook", "claude")
 OTHER = "5e551010-0000-7000-8000-000000000002"
 DEADLINE_S = 120.0
 """Against hangs alone."""
@@ -49,7 +49,7 @@ def end(*hooks: subprocess.Popen[bytes]) -> None:
 
 def limited(code: str, *arguments: str) -> Sequence[str]:
     """Return the command of a hook that runs *code* first."""
-    script = f"{code}; import sys; from agentihooks.cli import main; sys.exit(main())"
+    script = f"{code}; import sys; from agentihooks.__main__ import main; sys.exit(main())"
     return (sys.executable, "-c", script, *(arguments or ("hook", "claude")))
 
 
