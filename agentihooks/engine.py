@@ -17,7 +17,6 @@ from agentihooks.clock import instant, instant_or_none, now
 from agentihooks.cursor import Cursor, Cursors, point_at
 from agentihooks.errors import NotATranscript
 from agentihooks.home import cursor_directory, home_directory, scope_log_directory
-from agentihooks.identity import identify
 from agentihooks.log import LOCK_TIMEOUT_S, FileLog, MemoryLog, ScopeLog, locked
 from agentihooks.model import Scope, Transition
 from agentihooks.observe import TICK, Observer, Surroundings, place
@@ -358,6 +357,8 @@ class Engine:
         identities: dict[str, Identity | None] = {}
 
         def identity(cwd: str) -> Identity | None:
+            from agentihooks.identity import identify
+
             if cwd not in identities:
                 identities[cwd] = identify(cwd, environ)
             return identities[cwd]

@@ -19,8 +19,8 @@ from agentihooks.errors import NotATranscript, ScopeRefused
 from agentihooks.harvest import Harvest
 from agentihooks.home import home_directory, is_rolled_back, project_sessions_path
 from agentihooks.log import append_line
-from agentihooks.model import PROJECT_FIELDS, TASK_FIELDS, HookEvent, Scope
-from agentihooks.observe import task_fields
+from agentihooks.model import TASK_FIELDS, HookEvent, Scope
+from agentihooks.observe import place_of, task_fields
 from agentihooks.outgoing import Sender
 from agentihooks.plugins import BUNDLED, Plugins
 from agentihooks.session_ids import agent_session_id, is_safe_session_id
@@ -180,8 +180,7 @@ class Session:
         if latest is not None and fragment and fragment in latest.cwd and os.path.isdir(latest.cwd):
             return Scope.of({**latest.scope.as_dict(), **task})
         if identity is not None:
-            place = {name: getattr(identity, name) for name in (*PROJECT_FIELDS, "worktree", "branch")}
-            return Scope(cwd=cwd, **place, **task)
+            return Scope(cwd=cwd, branch=identity.branch, **place_of(identity), **task)
         # The folder is gone. It stays what it was while it existed, if that is known.
         scope = latest.scope if latest is not None and latest.cwd == cwd else Scope(cwd=cwd)
         return Scope.of({**scope.as_dict(), **task})

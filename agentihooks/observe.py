@@ -163,23 +163,32 @@ def _complete(observation: Observation, base: Scope | None, log: list[Transition
     branch = observation.branch
     if branch is None:
         branch = base.branch if base is not None and base.cwd == observation.cwd else ""
-    place = _place_fields(observation.cwd, log, surroundings)
+    if base is not None and base.cwd == observation.cwd and base.names_project:
+        # The project was looked up when the folder was entered. Another branch in it is no reason to do so again.
+        place = place_of(base)
+    else:
+        place = _find_place(observation.cwd, log, surroundings)
     if observation.worktree is not None:
         place["worktree"] = observation.worktree
     task = task_fields(surroundings.environ) if base is None else {name: getattr(base, name) for name in TASK_FIELDS}
     return Scope(cwd=observation.cwd, branch=branch, **place, **task)
 
 
-def _place_fields(cwd: str, log: list[Transition], surroundings: Surroundings) -> dict[str, str]:
+def _find_place(cwd: str, log: list[Transition], surroundings: Surroundings) -> dict[str, str]:
     identity = surroundings.identify(cwd)
     if identity is not None:
-        return {name: getattr(identity, name) for name in (*PROJECT_FIELDS, "worktree")}
+        return place_of(identity)
     # The folder is gone. What it was while it existed may have been recorded; else it stays unknown.
     for transitions in (log, *(history.transitions for history in surroundings.histories)):
         for recorded in reversed(transitions):
             if recorded.cwd == cwd and recorded.names_project:
-                return {name: getattr(recorded, name) for name in (*PROJECT_FIELDS, "worktree")}
+                return place_of(recorded)
     return {}
+
+
+def place_of(value: Scope | Identity) -> dict[str, str]:
+    """Return which project, and which of its worktrees, a scope or a folder's identity names."""
+    return {name: getattr(value, name) for name in (*PROJECT_FIELDS, "worktree")}
 
 
 def _in_force_elsewhere(surroundings: Surroundings, at: str) -> Scope | None:

@@ -92,7 +92,7 @@ def ratios() -> Iterator[Ratio]:
             lambda: run(hook_command(), quiet, folder / "home"),
             lambda: run([sys.executable, "-c", "import attrs, pluggy, json, hashlib"]),
             stop,
-            rounds=21,
+            rounds=41,
         )
         yield Ratio("PostToolUse that changes nothing, by python -c pass", nothing / bare, at_most=2.5)
         what = "Stop that records, less its fsyncs, by python -c 'import attrs, pluggy, json, hashlib'"

@@ -160,7 +160,7 @@ def test_a_compressed_transcript_is_observed(engine: Engine, path: Path) -> None
 def test_a_folder_is_looked_at_once(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pass tells the identity of each folder once, however often the session returns to it."""
     asked: list[str] = []
-    monkeypatch.setattr("agentihooks.engine.identify", lambda cwd, environ: asked.append(cwd))
+    monkeypatch.setattr("agentihooks.identity.identify", lambda cwd, environ: asked.append(cwd))
     path = write_lines(tmp_path / "t.acme", [HEAD, said(1, "/a"), said(2, "/b"), said(3, "/a")])
     assert 3 == engine.observe_transcript("s", path, SWARM)
     assert ["/a", "/b"] == asked

@@ -199,6 +199,15 @@ def test_the_identity_is_that_of_the_folder() -> None:
     assert (ALPHA.project_id, "") == (second.project_id, second.worktree)
 
 
+def test_another_branch_is_the_same_project() -> None:
+    """A folder's project is looked up on entering it: by whoever recorded that, be it an orchestrator."""
+    log = history(("10:00", scope(cwd="/a", branch="old", project_id="local:own", task="t")))
+    surroundings = structs.replace(GONE, identify=lambda _: ALPHA)
+    same, entered = added(log, move("10:01", "/a", "new"), move("10:02", "/b", "new"), surroundings=surroundings)
+    assert ("local:own", "new", "t") == (same.project_id, same.branch, same.task)
+    assert (ALPHA.project_id, "new", "t") == (entered.project_id, entered.branch, entered.task)
+
+
 def test_the_branch_is_never_todays() -> None:
     """What is checked out now says nothing about then."""
     surroundings = structs.replace(GONE, identify=lambda _: structs.replace(ALPHA, branch="today"))
