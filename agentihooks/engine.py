@@ -304,7 +304,7 @@ class Engine:
             file.seek(begin.offset)
             if begin.offset:
                 reader.restore(begin.reader)
-            lines = Lines(file, begin.offset)
+            lines = Lines(file, begin.offset, cut=max((point.offset for point in points), default=0))
             observer = Observer()
             if companion is not None:
                 companion.restore(cursor.companion)

@@ -53,21 +53,29 @@ class Observer:
     def __init__(self) -> None:
         self.observations: dict[tuple[str, str], list[Observation]] = {}
         self._last: dict[tuple[str, str], tuple[str, str | None]] = {}
+        self._before: Entry | None = None
 
     def see(self, entry: Entry) -> None:
         """Take the next entry, in file order."""
-        cwd = entry.cwd
+        cwd, branch, before = entry.cwd, entry.branch, self._before
         if cwd is None:
             return
-        emitter = entry.session_id, entry.agent_id
-        stand = cwd, entry.branch
-        last = self._last.get(emitter)
-        if last == stand:
+        if (
+            # Nearly every entry says what the one before it said.
+            before is not None
+            and cwd == before.cwd
+            and branch == before.branch
+            and entry.agent_id == before.agent_id
+            and entry.session_id == before.session_id
+        ):
             return
+        self._before = entry
+        emitter = entry.session_id, entry.agent_id
+        last = self._last.get(emitter)
         # What says nothing of the branch does not contradict what was said of it in the same folder.
-        if last is None or last[0] != cwd or entry.branch not in (None, last[1]):
-            self._last[emitter] = stand
-            self.observations.setdefault(emitter, []).append(Observation(entry.at, *stand, entry.worktree))
+        if last is None or last[0] != cwd or (last[1] != branch and branch is not None):
+            self._last[emitter] = cwd, branch
+            self.observations.setdefault(emitter, []).append(Observation(entry.at, cwd, branch, entry.worktree))
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):

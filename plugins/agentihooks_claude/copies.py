@@ -50,11 +50,14 @@ class Recent(msgspec.Struct, omit_defaults=True):
         if entry_id in self.ids or (not self.floor < at < NO_TIME and self.floor and stored.holds(entry_id)):
             return True
         self.ids[entry_id] = at
+        return False
+
+    def limit(self, stored: Stored) -> None:
+        """Drop the ids that are not recent any longer, if there are many; they are still told by *stored*."""
         if len(self.ids) > MAX_KEPT:
             kept = self.last(MAX_KEPT // 2)
             stored.add(self.ids.keys() - kept.ids.keys())
             self.ids, self.floor = kept.ids, kept.floor
-        return False
 
     def last(self, count: int) -> Recent:
         """Return what remains if only the last *count* ids are kept."""
@@ -72,7 +75,7 @@ class Stored:
 
     Args:
         path: The transcript.
-        position: Returns the offset of the line being read.
+        position: Returns an offset at or shortly before the line being read; what lies between is recent.
     """
 
     def __init__(self, path: str, position: Callable[[], int]) -> None:
@@ -105,7 +108,7 @@ class Stored:
     def _read(self) -> Iterator[str]:
         end = self._position()
         with open_binary(self._path) as file:
-            lines = Lines(file)
+            lines = Lines(file, cut=end)
             for line in lines:
                 if lines.offset > end:
                     break

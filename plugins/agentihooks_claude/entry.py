@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Raw, field
 
-from agentihooks.transcript import Activity, Entry, salvage
+from agentihooks.transcript import Activity, Entry, salvage, split
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from agentihooks.transcript import Block
 
 STAMPED = frozenset({"user", "assistant", "system", "attachment"})
 """The types whose `cwd` and `gitBranch` say where the emitter stood when the line was written."""
@@ -106,15 +108,29 @@ class ClaudeEntry(Entry, kw_only=True, gc=False):
         )
 
 
-decode = msgspec.json.Decoder(ClaudeEntry).decode
-"""Decode a line that is one well-typed object; else raises `UNDECODABLE`."""
-
+_DECODER = msgspec.json.Decoder(ClaudeEntry)
 UNDECODABLE = (msgspec.DecodeError, RecursionError)
+
+
+def decode(block: Block) -> list[ClaudeEntry | bytes]:
+    """Return the entries in some lines; for a line that holds anything but well-typed objects, the line (`recover`)."""
+    try:
+        entries: list[Any] = _DECODER.decode_lines(block)
+    except UNDECODABLE:
+        return [*map(_decoded_line, split(block))]
+    return entries
+
+
+def _decoded_line(line: bytes) -> ClaudeEntry | bytes:
+    try:
+        return _DECODER.decode(line)
+    except UNDECODABLE:
+        return line
 
 
 def recover(line: bytes) -> tuple[list[ClaudeEntry], str]:
     """
-    Read a line that `decode` refuses: other types than expected, welded or torn objects, bad bytes.
+    Read a line that `decode` leaves as it is: other types than expected, welded or torn objects, bad bytes.
 
     Returns:
         The entries in order, and the reason (a key of `SKIPS`) for which some of the line was passed over, or "".
@@ -132,10 +148,8 @@ def recover(line: bytes) -> tuple[list[ClaudeEntry], str]:
 
 def read(line: bytes) -> list[ClaudeEntry]:
     """Return the entries of any line."""
-    try:
-        return [decode(line)]
-    except UNDECODABLE:
-        return recover(line)[0]
+    entry = _decoded_line(line)
+    return recover(entry)[0] if isinstance(entry, bytes) else [entry]
 
 
 def decoded(raw: Raw) -> Any:
@@ -157,7 +171,7 @@ def _mapping(raw: Raw) -> dict[str, Any]:
 def _well_typed(value: dict[str, Any]) -> ClaudeEntry:
     """Make an entry of the keys that have the type we know; the others count as missing."""
     with suppress(*UNDECODABLE):
-        return decode(_encoded(value))
+        return _DECODER.decode(_encoded(value))
     kept = {}
     for key in msgspec.structs.fields(ClaudeEntry):
         if key.encode_name in value:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Raw, field
 
-from agentihooks.transcript import Lines, Reader
-from agentihooks_claude import copies
+from agentihooks.transcript import Block, Lines, Reader, T
 from agentihooks_claude.copies import MAX_CARRIED, NO_TIME, Recent, Stored
 from agentihooks_claude.entry import (
     ABSENT,
@@ -28,7 +27,7 @@ from agentihooks_claude.entry import (
 from agentihooks_claude.files import agent_id_of, id_of, sidecar_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from agentihooks.files import FilePath
 
@@ -107,17 +106,17 @@ class Memory(msgspec.Struct, omit_defaults=True):
 
 
 class _Counted:
-    """Lines of a plain iterable, with an `offset` as `Lines` has it; each is taken to have had a newline."""
+    """Lines of a plain iterable, with the places that `Lines` has; each is taken to have had a newline."""
 
     def __init__(self, lines: Iterable[bytes], offset: int = 0) -> None:
-        self.offset = offset
+        self.begin = self.offset = offset
         self._lines = lines
 
-    def __iter__(self) -> Iterator[bytes]:
+    def decoded(self, decode: Callable[[Block], list[T]]) -> Iterator[list[T]]:
+        """See `Lines.decoded`."""
         for line in self._lines:
-            whole = line if line.endswith(b"\n") else line + b"\n"
-            self.offset += len(whole)
-            yield whole
+            self.begin, self.offset = self.offset, self.offset + len(line.removesuffix(b"\n")) + 1
+            yield decode(line)
 
 
 class ClaudeReader(Reader):
@@ -144,36 +143,37 @@ class ClaudeReader(Reader):
         self._source = source = lines if isinstance(lines, Lines) else _Counted(lines, self._memory.position)
         self._assigned = self._sidecar()
         self._memory.worktree = self._memory.worktree or self._assigned
-        line = b""
-        # An offset stands behind a line, but before one that lacks its newline.
-        with closing(Stored(self._path, lambda: source.offset - len(line) * line.endswith(b"\n"))) as stored:
-            memory = self._memory
-            # Told without a call, since it is nearly every line: an entry of the main chain, new, and nothing special.
-            ids, floor, is_plain, limit = memory.recent.ids, memory.recent.floor, False, copies.MAX_KEPT
-            for line in source:
-                try:
-                    entry = decode(line)
-                except UNDECODABLE:
-                    yield from (entry for entry in self._recovered(line) if self._is_own(entry, stored))
-                else:
-                    if (
-                        is_plain
-                        and entry.type in STAMPED
-                        and not (entry.agent_id or entry.is_sidechain)
-                        and entry.forked_from is ABSENT
-                        and ((result := entry.tool_use_result) is ABSENT or not _names_worktree(result))
-                        and entry.session_id
-                        and (entry_id := entry.entry_id)
-                        and entry_id not in ids
-                        and floor < (at := entry.at) < NO_TIME
-                        and len(ids) < limit
-                    ):
-                        ids[entry_id] = at
-                        yield entry
-                        continue
-                    if self._is_own(entry, stored):
-                        yield entry
-                ids, floor, is_plain = memory.recent.ids, memory.recent.floor, memory.is_plain
+        with closing(Stored(self._path, lambda: source.begin)) as stored:
+            for entries in source.decoded(decode):
+                yield from self._own(entries, stored)
+
+    def _own(self, entries: list[ClaudeEntry | bytes], stored: Stored) -> Iterator[ClaudeEntry]:
+        """Yield those of a block's entries that are this file's own and have something to say."""
+        memory = self._memory
+        ids, floor, is_plain = memory.recent.ids, memory.recent.floor, memory.is_plain
+        for entry in entries:
+            if isinstance(entry, bytes):
+                yield from (found for found in self._recovered(entry) if self._is_own(found, stored))
+            elif (
+                # Told without a call, since it is nearly every line: an entry that is new, and nothing special.
+                is_plain
+                and entry.type in STAMPED
+                and entry.forked_from is ABSENT
+                and ((result := entry.tool_use_result) is ABSENT or not _names_worktree(result))
+                and entry.session_id
+                and (entry_id := entry.entry_id)
+                and floor < (at := entry.at) < NO_TIME
+                # Noted if it is new; else what was noted is another text, if only a copy of this one.
+                and ids.setdefault(entry_id, at) is at
+            ):
+                if entry.is_sidechain or entry.agent_id:
+                    entry.agent_id = self._emitter(entry)
+                yield entry
+                continue
+            elif self._is_own(entry, stored):
+                yield entry
+            ids, floor, is_plain = memory.recent.ids, memory.recent.floor, memory.is_plain
+        memory.recent.limit(stored)
 
     def state(self) -> dict[str, Any]:
         """Return the state as JSON values: some 35 kB of ids, in full."""

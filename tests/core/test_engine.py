@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from datetime import UTC, datetime, timedelta
@@ -326,12 +327,22 @@ def test_a_companion_that_fails_sees_the_same_again(engine: Engine, path: Path) 
     assert 2 == len(engine.transitions("s"))
 
 
-def test_a_companion_that_has_enough_goes_on_later(engine: Engine, path: Path) -> None:
+def test_a_companion_that_has_enough_goes_on_later(engine: Engine, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A companion may end its part of a pass; the moves are read to the end, and it goes on from its own place."""
+    monkeypatch.setattr("agentihooks.transcript.BLOCK_BYTES", 2)
     first, second = Counting(enough=1), Counting()
     assert 2 == engine.read_on("s", path, SWARM, first).recorded
     engine.read_on("s", path, SWARM, second)
     assert (["1"], ["2", "3"]) == (first.seen, second.seen)
+
+
+def test_moves_and_companion_meet_again(engine: Engine, path: Path) -> None:
+    """From two places in a file, a pass hands to each what is new to it, wherever the blocks end."""
+    engine.observe_transcript("s", path, SWARM)
+    write_lines(path, [*map(json.loads, path.read_bytes().splitlines()), said(4, "/d"), said(5, "/e")])
+    companion = Counting()
+    assert 2 == engine.read_on("s", path, SWARM, companion).recorded
+    assert ["1", "2", "3", "4", "5"] == companion.seen
 
 
 def test_a_companion_may_come_late_or_alone(engine: Engine, path: Path) -> None:

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agentihooks.testing import write_lines
-from agentihooks.transcript import MAX_SALVAGE_ATTEMPTS, SKIPS, Entry, Lines, Reader, head, open_binary, salvage
+from agentihooks.transcript import (
+    BLOCK_BYTES,
+    MAX_SALVAGE_ATTEMPTS,
+    SKIPS,
+    Entry,
+    Lines,
+    Reader,
+    head,
+    open_binary,
+    salvage,
+)
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -31,14 +41,14 @@ def lines_of(content: bytes, **options: int) -> tuple[list[bytes], int, dict[str
     ("content", "expected"),
     [
         (b"", ([], 0, {})),
-        (b"{}\n[]\n", ([b"{}\n", b"[]\n"], 6, {})),
-        (b"\n\r\n{}\n", ([b"\n", b"\r\n", b"{}\n"], 6, {})),
-        (b"{}\n{}", ([b"{}\n", b"{}"], 3, {})),
-        (b'{}\n{"a": ', ([b"{}\n"], 3, {"torn": 1})),
-        (b"{}\n\xff", ([b"{}\n"], 3, {"torn": 1})),
-        (b"{}\n" + b"[" * 100_000, ([b"{}\n"], 3, {"torn": 1})),
-        (b"{}\n\0\0 \r", ([b"{}\n"], 3, {})),
-        (b"{}\n\xef\xbb\xbf{}", ([b"{}\n", b"\xef\xbb\xbf{}"], 3, {})),
+        (b"{}\n[]\n", ([b"{}", b"[]"], 6, {})),
+        (b"\n\r\n{}\n", ([b"", b"\r", b"{}"], 6, {})),
+        (b"{}\n{}", ([b"{}", b"{}"], 3, {})),
+        (b'{}\n{"a": ', ([b"{}"], 3, {"torn": 1})),
+        (b"{}\n\xff", ([b"{}"], 3, {"torn": 1})),
+        (b"{}\n" + b"[" * 100_000, ([b"{}"], 3, {"torn": 1})),
+        (b"{}\n\0\0 \r", ([b"{}"], 3, {})),
+        (b"{}\n\xef\xbb\xbf{}", ([b"{}", b"\xef\xbb\xbf{}"], 3, {})),
     ],
     ids=lambda value: repr(value)[:30],
 )
@@ -50,16 +60,25 @@ def test_lines(content: bytes, expected: tuple[list[bytes], int, dict[str, int]]
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b"1234567\n{}\n", ([b"1234567\n", b"{}\n"], 11, {})),
-        (b"12345678\n{}\n", ([b"{}\n"], 12, {"oversized": 1})),
-        (b"1" * 300_000 + b"\n{}\n", ([b"{}\n"], 300_004, {"oversized": 1})),
-        (b"{}\n" + b"1" * 300_000, ([b"{}\n"], 300_003, {"oversized": 1})),
+        (b"12345678\n{}\n", ([b"12345678", b"{}"], 12, {})),
+        (b"123456789\n{}\n", ([b"{}"], 13, {"oversized": 1})),
+        (b"[]\n123456789\n123456789\n{}\n", ([b"[]", b"{}"], 26, {"oversized": 2})),
+        (b"1" * 300_000 + b"\n{}\n", ([b"{}"], 300_004, {"oversized": 1})),
+        (b"{}\n" + b"1" * 300_000, ([b"{}"], 3, {"torn": 1})),
     ],
-    ids=["fits", "one byte too long", "far too long", "far too long and unfinished"],
+    ids=["fits", "one byte too long", "several", "far too long", "far too long and unfinished"],
 )
 def test_a_line_that_is_too_long(content: bytes, expected: tuple[list[bytes], int, dict[str, int]]) -> None:
-    """A line beyond the limit is passed over and counted, and the next one is read."""
+    """A line beyond the limit is passed over and counted once it is complete, and the next one is read."""
     assert expected == lines_of(content, max_line_bytes=8)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 64, BLOCK_BYTES])
+def test_blocks_of_any_size(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However a file is cut into blocks, its lines are the same."""
+    monkeypatch.setattr("agentihooks.transcript.BLOCK_BYTES", size)
+    content = b'{"a": 1}\n\n[]\n' + b"1" * 100 + b"\n{}\n{"
+    assert ([*content.split(b"\n")[:-1]], len(content) - 1, {"torn": 1}) == lines_of(content)
 
 
 def test_lines_go_on_from_an_offset() -> None:
@@ -67,23 +86,32 @@ def test_lines_go_on_from_an_offset() -> None:
     file = io.BytesIO(b"{}\n[]\n1\n")
     file.seek(3)
     lines = Lines(file, 3)
-    assert ([b"[]\n", b"1\n"], 8) == (list(lines), lines.offset)
+    assert ([b"[]", b"1"], 8) == (list(lines), lines.offset)
 
 
-def test_lines_can_be_stopped() -> None:
-    """Whoever has enough gets no further line, and the offset is behind the last one."""
+def test_lines_are_cut() -> None:
+    """No block has lines from before and from behind the cut: the offset tells them apart."""
+    file = io.BytesIO(b"{}\n[]\n1\n2\n")
+    file.seek(3)
+    lines = Lines(file, 3, cut=6)
+    assert [(b"[]", 3, 6), (b"1", 6, 10), (b"2", 6, 10)] == [(line, lines.begin, lines.offset) for line in lines]
+
+
+def test_lines_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has enough gets the rest of the block, no further line, and the offset is behind the last one."""
+    monkeypatch.setattr("agentihooks.transcript.BLOCK_BYTES", 6)
     lines = Lines(io.BytesIO(b"{}\n[]\n1\n"))
     taken = []
     for line in lines:
         taken.append(line)
         lines.stop()
-    assert ([b"{}\n"], 3, True) == (taken, lines.offset, lines.is_stopped)
+    assert ([b"{}", b"[]"], 6, True) == (taken, lines.offset, lines.is_stopped)
 
 
 def test_an_open_end_is_told() -> None:
     """While a line without its newline is at hand, the lines say so."""
     lines = Lines(io.BytesIO(b"{}\n[]"))
-    assert [False, True] == [lines.is_at_open_end for _ in lines]
+    assert [(False, 0, 3), (True, 3, 3)] == [(lines.is_at_open_end, lines.begin, lines.offset) for _ in lines]
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def read_on(path: Path, reader: ClaudeReader, offset: int = 0, max_line_bytes: i
     """Read a file from *offset*."""
     with open_binary(path) as file:
         file.seek(offset)
-        return list(reader.entries(Lines(file, offset, max_line_bytes)))
+        return list(reader.entries(Lines(file, offset, max_line_bytes=max_line_bytes)))
 
 
 def resumed(path: Path, reader: ClaudeReader) -> ClaudeReader:
