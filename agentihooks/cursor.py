@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -58,16 +59,24 @@ class Cursors:
     def __init__(self, directory: str) -> None:
         self._directory = directory
 
-    def load(self, session_id: str, file: BinaryIO) -> Cursor:
-        """Return where to go on in an open transcript: at the beginning, unless all before a point is as it was."""
-        cursor = _read(self._path(session_id, file)) or Cursor()
+    def load(self, session_id: str, file: BinaryIO | None) -> Cursor:
+        """
+        Return where to go on in an open transcript: at the beginning, unless all before a point is as it was.
+
+        A session may be known before its transcript: with None for that, only a companion has something to go on with,
+        and the first pass over a file takes it over.
+        """
+        known = _read(self._path(session_id, file))
+        if file is None:
+            return known or Cursor()
+        cursor = known or Cursor(companion=self.load(session_id, None).companion)
         if cursor.observed.tail != _tail(file, cursor.observed.offset):
             cursor.observed, cursor.positions = Point(), {}
-        if cursor.followed.tail != _tail(file, cursor.followed.offset):
+        if known is not None and cursor.followed.tail != _tail(file, cursor.followed.offset):
             cursor.followed, cursor.companion = Point(), {}
         return cursor
 
-    def save(self, session_id: str, file: BinaryIO, cursor: Cursor) -> None:
+    def save(self, session_id: str, file: BinaryIO | None, cursor: Cursor) -> None:
         """
         Keep *cursor* for the next pass, whole or not at all.
 
@@ -76,6 +85,9 @@ class Cursors:
         """
         # Not in msgspec's JSON: an agent's text may hold half of a character, which that refuses.
         replace_file(self._path(session_id, file), json.dumps(msgspec.to_builtins(cursor)).encode("ascii"))
+        if file is not None:
+            with suppress(FileNotFoundError):
+                os.unlink(self._path(session_id, None))
 
     def known(self) -> Iterator[tuple[str, int, Cursor]]:
         """Yield every cursor that can be read: its session, its file's inode, and itself."""
@@ -93,8 +105,10 @@ class Cursors:
         make_private_directory(self._directory)
         return f"{self._directory}/{session_id}.lock"
 
-    def _path(self, session_id: str, file: BinaryIO) -> str:
-        return f"{self._directory}/{session_id}.{os.fstat(file.fileno()).st_ino}.json"
+    def _path(self, session_id: str, file: BinaryIO | None) -> str:
+        # No file has the inode 0.
+        inode = 0 if file is None else os.fstat(file.fileno()).st_ino
+        return f"{self._directory}/{session_id}.{inode}.json"
 
 
 def _read(path: str) -> Cursor | None:

@@ -42,7 +42,7 @@ class Companion(Protocol):
     """Somebody who reads a transcript along with the engine, so that each entry is decoded once."""
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take up the state that the last pass ended with; empty at the beginning."""
+        """Take up the state that the last pass ended with; empty at the beginning, or if it cannot be trusted."""
 
     def see(self, entry: Entry) -> bool:
         """Take the next entry, in file order; return whether this pass should end behind its line."""
@@ -312,7 +312,9 @@ class Engine:
             for entry in reader.entries(lines):
                 if records and (lines.offset > observed or lines.is_at_open_end):
                     observer.see(entry)
-                if companion is not None and (lines.offset > followed or lines.is_at_open_end) and companion.see(entry):
+                # A line that is not whole yet comes again. What has no id to be known by then is left to that time.
+                is_new = entry.entry_id != "" if lines.is_at_open_end else lines.offset > followed
+                if companion is not None and is_new and companion.see(entry):
                     lines.stop()
             recorded = self.place(session_id, observer.observations, environ, reader.skipped, cursor.positions)
             if companion is not None:
@@ -332,6 +334,25 @@ class Engine:
             rest = self.read_on(session_id, path, environ)
             return Pass(recorded=recorded + rest.recorded, skipped=skipped + rest.skipped)
         return Pass(recorded=recorded, skipped=skipped)
+
+    def finish_ahead(self, session_id: str, companion: Companion) -> None:
+        """
+        Let a companion finish that is ahead of the session's transcript: there is none yet, or none that can be read.
+
+        Raises:
+            Exception: Whatever the companion raises.
+            LogBusy: Another process holds the lock.
+            OSError: The companion's state cannot be written.
+        """
+        with ExitStack() as stack:
+            if self._cursors is not None:
+                stack.enter_context(locked(self._cursors.lock_path(session_id), LOCK_TIMEOUT_S))
+            cursor = Cursor() if self._cursors is None else self._cursors.load(session_id, None)
+            companion.restore(cursor.companion)
+            companion.finish()
+            cursor.companion = companion.state()
+            if self._cursors is not None:
+                self._cursors.save(session_id, None, cursor)
 
     def place(
         self,

@@ -10,7 +10,10 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from agentihooks.marker import MarkerScanner
+import msgspec
+
+from agentihooks.marker import MarkerScanner, Opened
+from agentihooks.session_ids import agent_session_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,8 +27,21 @@ if TYPE_CHECKING:
 MAX_MARKERS = 1000
 """How many markers one pass takes, by default; the next one goes on from there (`BRAIN_WRITER_MAX_MARKERS`)."""
 
-# What was told in the turn at hand: more markers than this in one turn are told apart by their keys alone.
+# What was told in the turn at hand: more markers than this are told apart by their keys alone.
 _MAX_TOLD = 64
+
+
+class _State(msgspec.Struct, omit_defaults=True):
+    """What one pass leaves to the next, by subagent. JSON values; markers themselves are kept as fingerprints."""
+
+    open: dict[str, dict[str, Opened]] = {}
+    """Markers whose closing tag has not come yet, by type."""
+    told: dict[str, list[str]] = {}
+    """Those that were read from the transcript in this turn."""
+    ahead: dict[str, list[str]] = {}
+    """Those that a payload told of in this turn, and the transcript has not."""
+    sent: list[str] = []
+    """The keys that the sinks were handed last: several payloads may tell of one marker."""
 
 
 class Harvest:
@@ -38,8 +54,6 @@ class Harvest:
         home: The home directory.
         environ: The process's environment.
         is_preceding: Under rollback: markers take the preceding body and key.
-        ending: The turn's final text by the hook's payload, the subagent that wrote it, and the time of the stop. It
-            may not be in the transcript yet.
     """
 
     def __init__(
@@ -50,10 +64,11 @@ class Harvest:
         environ: Mapping[str, str],
         *,
         is_preceding: bool = False,
-        ending: tuple[str, str, datetime] | None = None,
     ) -> None:
         self.found = 0
         self.unattributed = 0
+        self.is_full = False
+        """Whether the last pass ended because it had as many markers as it may."""
         self.keys: list[str] = []
         """The keys of what was handed to the sinks."""
         self._sender = sender
@@ -61,34 +76,48 @@ class Harvest:
         self._home = home
         self._environ = environ
         self._is_preceding = is_preceding
-        self._ending = ending
+        self._ending: tuple[str, str, datetime] | None = None
         self._limit = _limit(environ)
         self._markers: list[Marker] = []
         self._scanners: dict[str, MarkerScanner] = {}
-        self._told: dict[str, list[str]] = {}
-        self._ahead: dict[str, list[str]] = {}
+        self._state = _State()
+        self._seen: set[tuple[str, str]] = set()
 
     @property
     def session_id(self) -> str:
         """The session whose markers these are."""
         return self._sender.session_id
 
+    def tell(self, text: str, agent_id: str, at: datetime) -> None:
+        """
+        Tell of a turn's final text, by the hook's payload: the transcript may not have it when the next pass ends.
+
+        Args:
+            text: As the agent told it.
+            agent_id: The subagent that wrote it, "" for the main chain.
+            at: The time of the stop.
+        """
+        # Half of a character becomes what the readers make of it.
+        self._ending = text.encode("utf-8", "replace").decode(), agent_id, at
+
     def restore(self, state: dict[str, Any]) -> None:
         """Go on where the last pass ended; see `state`."""
-        for agent_id, scanner in state.get("open", {}).items():
-            self._scanner(agent_id).restore(scanner)
-        self._told = state.get("told", {})
-        self._ahead = state.get("ahead", {})
+        try:
+            self._state = msgspec.convert(state, _State)
+        except msgspec.ValidationError:
+            self._state = _State()
+        self._markers = []
+        self._scanners = {agent_id: MarkerScanner(opened) for agent_id, opened in self._state.open.items()}
 
     def state(self) -> dict[str, Any]:
-        """Return, by subagent: markers left open, those told in this turn, and those told ahead of the transcript."""
-        scanners = {agent_id: scanner.state() for agent_id, scanner in self._scanners.items() if scanner.state()}
-        state = {"open": scanners, "told": self._told, "ahead": self._ahead}
-        return {name: value for name, value in state.items() if value}
+        """Return what the next pass has to know: markers left open, those told of late, those told ahead."""
+        self._state.open = {id_: scanner.opened for id_, scanner in self._scanners.items() if scanner.opened}
+        state: dict[str, Any] = msgspec.to_builtins(self._state)
+        return state
 
     def see(self, entry: Entry) -> bool:
         """Take the markers of an entry; return whether this pass has as many as it may."""
-        if entry.session_id != self._sender.session_id:
+        if entry.session_id != self.session_id:
             return False
         agent_id = entry.agent_id
         for activity in entry.activities():
@@ -110,69 +139,86 @@ class Harvest:
             OSError: A log cannot be read.
             PluginFault: A sink did not take them.
         """
-        if self._ending is not None:
+        self.is_full = len(self._markers) >= self._limit
+        # A full pass has not seen all of the transcript: what follows in it may well be this text.
+        if self._ending is not None and not self.is_full:
             self._take_ending(*self._ending)
-        self.found = len(self._markers)
-        if not self._markers:
+        markers, self._markers = self._markers, []
+        if not markers:
             return
         from agentihooks.sinks import accept
 
-        outgoing = self._preceding() if self._is_preceding or not self._has_log() else self._attributed()
+        logged = [marker for marker in markers if self._has_log(marker.agent_id)]
+        others = [marker for marker in markers if not self._has_log(marker.agent_id)]
+        outgoing = [
+            each
+            for each in (*self._attributed(logged), *self._preceding(others))
+            if each.idempotency_key not in self._state.sent
+        ]
         accept(self._engine.plugins, outgoing, self._home, self._environ)
-        self.keys = [each.idempotency_key for each in outgoing]
+        self.found += len(markers)
+        keys = [each.idempotency_key for each in outgoing]
+        self.keys += keys
+        self._state.sent = [*self._state.sent, *keys][-_MAX_TOLD:]
 
-    def _has_log(self) -> bool:
-        return len(self._engine.log.history(self._sender.session_id)) > 0
+    def _has_log(self, agent_id: str) -> bool:
+        """Return whether markers of a subagent, "" for the main chain, have a scope to take."""
+        histories = {self.session_id, agent_session_id(self.session_id, agent_id)}
+        return not self._is_preceding and any(len(self._engine.log.history(own_id)) for own_id in histories)
 
-    def _attributed(self) -> list[Outgoing]:
+    def _attributed(self, markers: list[Marker]) -> list[Outgoing]:
+        if not markers:
+            return []
         from agentihooks.attribution import unattributed_session_events_total
         from agentihooks.outgoing import attributed
 
-        events = [{"at": marker.at, "attrs": marker.attrs, "agent_id": marker.agent_id} for marker in self._markers]
-        attributions = self._engine.attribute(self._sender.session_id, events, granted(self._environ))
-        self.unattributed = unattributed_session_events_total(attributions)
-        pairs = zip(self._markers, attributions, strict=True)
-        return [attributed(marker, attribution, self._sender) for marker, attribution in pairs]
+        events = [{"at": marker.at, "attrs": marker.attrs, "agent_id": marker.agent_id} for marker in markers]
+        attributions = self._engine.attribute(self.session_id, events, granted(self._environ))
+        self.unattributed += unattributed_session_events_total(attributions)
+        return [attributed(*pair, self._sender) for pair in zip(markers, attributions, strict=True)]
 
-    def _preceding(self) -> list[Outgoing]:
+    def _preceding(self, markers: list[Marker]) -> list[Outgoing]:
+        if not markers:
+            return []
         from agentihooks.outgoing import preceding
         from agentihooks.preceding import PrecedingLookup
 
-        lookup = PrecedingLookup(self._home, self._environ)
-        session_id, folder = self._sender.session_id, self._sender.folder
-        return [
-            preceding(marker, lookup.identity(session_id, marker.attrs.get("cwd", ""), folder), self._sender)
-            for marker in self._markers
-        ]
+        lookup, sender = PrecedingLookup(self._home, self._environ), self._sender
+        identities = [lookup.identity(self.session_id, each.attrs.get("cwd", ""), sender.folder) for each in markers]
+        return [preceding(*pair, sender) for pair in zip(markers, identities, strict=True)]
 
     def _take(self, marker: Marker) -> None:
         """Take a marker from the transcript, unless a payload told of it before."""
-        ahead = self._ahead.get(marker.agent_id, [])
+        told, ahead = self._state.told.get(marker.agent_id, []), self._state.ahead.get(marker.agent_id, [])
         print_ = _fingerprint(marker)
         if print_ in ahead:
             ahead.remove(print_)
         else:
             self._markers.append(marker)
-        self._told[marker.agent_id] = [*self._told.get(marker.agent_id, []), print_][-_MAX_TOLD:]
+        self._state.told[marker.agent_id] = [*told, print_][-_MAX_TOLD:]
+        self._seen.add((marker.agent_id, print_))
 
     def _take_ending(self, text: str, agent_id: str, at: datetime) -> None:
-        """Take the markers of a turn's final text that the transcript has not told of in this turn."""
-        if "<!--" not in text:
-            return
+        """
+        Take the markers of a turn's final text that the transcript has not told of in this turn.
+
+        Nor since the last stop: when that came late, the transcript may have the next prompt as well.
+        """
         # A marker may have been opened in an earlier text; but it is the transcript that moves the scanner on.
         scanner = self._scanner(agent_id).copy()
-        told = self._told.get(agent_id, [])
+        told, ahead = self._state.told.get(agent_id, []), self._state.ahead.get(agent_id, [])
         for marker in scanner.scan(text, at=at.isoformat(), agent_id=agent_id):
             print_ = _fingerprint(marker)
-            if print_ not in told:
+            if print_ not in told and (agent_id, print_) not in self._seen:
                 self._markers.append(marker)
-                self._ahead.setdefault(agent_id, []).append(print_)
+                ahead = [*ahead, print_][-_MAX_TOLD:]
+        self._state.ahead[agent_id] = ahead
 
     def _end_turn(self, agent_id: str) -> None:
         if agent_id in self._scanners:
             self._scanners[agent_id].end_turn()
-        self._told.pop(agent_id, None)
-        self._ahead.pop(agent_id, None)
+        self._state.told.pop(agent_id, None)
+        self._state.ahead.pop(agent_id, None)
 
     def _scanner(self, agent_id: str) -> MarkerScanner:
         scanner = self._scanners.get(agent_id)

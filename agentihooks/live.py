@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 from agentihooks import logbook, session_state
 from agentihooks.clock import now
 from agentihooks.engine import Engine
-from agentihooks.errors import NotATranscript, ScopeRefused
+from agentihooks.errors import LogBusy, NotATranscript, ScopeRefused
 from agentihooks.harvest import Harvest
 from agentihooks.home import home_directory, is_rolled_back, project_sessions_path
 from agentihooks.log import append_line
 from agentihooks.model import TASK_FIELDS, HookEvent, Scope
-from agentihooks.observe import place_of, task_fields
+from agentihooks.observe import place_of, recorded_place, task_fields
 from agentihooks.outgoing import Sender
 from agentihooks.plugins import BUNDLED, Plugins
 from agentihooks.session_ids import agent_session_id, is_safe_session_id
@@ -85,18 +85,22 @@ class Session:
             raise ValueError("the payload's session id cannot name a log")
         self._state = session_state.read(home, self._own_id)
         self._transcript = event.transcript_path
+        self._is_behind = False
 
     def handle(self) -> None:
         """Do all that the event asks for; a step that fails does not keep the next from being done."""
         steps: list[Callable[[], None]] = []
-        if self._event.kind in ("stop", "end"):
+        is_stop = self._event.kind in ("stop", "end")
+        if is_stop:
             steps.append(self._gather)
         elif not is_rolled_back() and (self._event.kind == "start" or self._is_new_subagent()):
             steps.append(self._catch_up)
         if self._event.cwd and not is_rolled_back():
             steps.append(self._record)
+        if is_stop and "<!--" in self._event.last_message:
+            steps.append(self._gather_ending)
         steps.append(self._note_session)
-        if self._event.kind in ("stop", "end"):
+        if is_stop:
             # Last, since it may use up the time there is.
             steps.append(self._send)
         failed: Exception | None = None
@@ -121,20 +125,27 @@ class Session:
     def _gather(self) -> None:
         """Read the transcript for moves and markers, and put by what markers there are."""
         path = self._find_transcript()
-        if path is None or not self._read_on(path, self._harvest):
-            self._harvest.finish()
+        if path is not None:
+            self._read_on(path, self._harvest)
+
+    def _gather_ending(self) -> None:
+        """Put by the markers of the turn's final text, in the scope it ends in, that the transcript does not have."""
+        event = self._event
+        self._harvest.tell(event.last_message, event.agent_id.removeprefix("agent-"), now())
+        path = self._find_transcript()
+        try:
+            if path is not None and self._read_on(path, self._harvest):
+                return
+        except LogBusy:
+            raise
+        except (NotATranscript, OSError):
+            pass  # as `_gather` has said
+        self._engine.finish_ahead(event.session_id, self._harvest)
 
     @cached_property
     def _harvest(self) -> Harvest:
-        event = self._event
-        return Harvest(
-            Sender.of(event.session_id, os.environ, event.cwd),
-            self._engine,
-            self._home,
-            os.environ,
-            is_preceding=is_rolled_back(),
-            ending=(event.last_message, event.agent_id.removeprefix("agent-"), self._began),
-        )
+        sender = Sender.of(self._event.session_id, os.environ, self._event.cwd)
+        return Harvest(sender, self._engine, self._home, os.environ, is_preceding=is_rolled_back())
 
     def _send(self) -> None:
         send(self._engine.plugins, self._home, self._agent, self._harvest, self._began)
@@ -149,6 +160,10 @@ class Session:
         """Return whether there was anything to read: agents name a transcript before there is anything in it."""
         try:
             self._engine.read_on(self._event.session_id, path, os.environ, harvest, records=not is_rolled_back())
+        except LogBusy:
+            # Somebody else is at it. What happened before now has to be recorded before what is so now.
+            self._is_behind = True
+            raise
         except NotATranscript:
             if os.path.getsize(path):
                 raise
@@ -157,6 +172,8 @@ class Session:
 
     def _record(self) -> None:
         event = self._event
+        if self._is_behind:
+            return
 
         def change(latest: Transition | None) -> Scope:
             if event.kind != "start" and latest is not None and latest.cwd == event.cwd:
@@ -181,9 +198,11 @@ class Session:
             return Scope.of({**latest.scope.as_dict(), **task})
         if identity is not None:
             return Scope(cwd=cwd, branch=identity.branch, **place_of(identity), **task)
-        # The folder is gone. It stays what it was while it existed, if that is known.
-        scope = latest.scope if latest is not None and latest.cwd == cwd else Scope(cwd=cwd)
-        return Scope.of({**scope.as_dict(), **task})
+        # The folder is gone.
+        if latest is not None and latest.cwd == cwd:
+            return Scope.of({**latest.scope.as_dict(), **task})
+        logs = (self._engine.transitions(own_id) for own_id in (self._own_id, self._event.session_id))
+        return Scope(cwd=cwd, **recorded_place(cwd, *logs), **task)
 
     @cached_property
     def _identity(self) -> Identity | None:
@@ -269,20 +288,20 @@ def newest_transcript(plugins: Plugins, session_id: str, agent_id: str = "") -> 
 def send(plugins: Plugins, home: str, agent: str, harvest: Harvest, began: datetime) -> None:
     """Send on the markers that wait, those of *harvest* among them, within the time a turn's end has for it."""
     delivery = deliver(plugins, home, os.environ, drain_budget_s(os.environ))
-    sent = () if delivery is None else delivery.sent
+    sent, refused = ((), ()) if delivery is None else (delivery.sent, delivery.refused)
     if not harvest.found and not sent:
         return
     from agentihooks.telemetry import MarkerWrite, report
 
-    own = len(set(harvest.keys) & set(sent))
+    keys = set(harvest.keys)
     figures = MarkerWrite(
         session_id=harvest.session_id,
         agent=agent,
         began=began,
         ended=now(),
         found=harvest.found,
-        sent=own,
-        kept=len(set(harvest.keys)) - own,
+        sent=len(keys.intersection(sent)),
+        kept=len(keys.difference(sent, refused)),
         drained=len(sent),
         unattributed=harvest.unattributed,
     )

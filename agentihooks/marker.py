@@ -13,7 +13,8 @@ Any text takes linear time. What is not a marker by the rules below is plain tex
 from __future__ import annotations
 
 import re
-from typing import Any
+
+import msgspec
 
 from agentihooks.model import Marker
 
@@ -32,6 +33,31 @@ _CLOSE = rf"\s*@/({'|'.join(TYPES)})\s*"
 _ATTRIBUTE = r"""([^\s=]+)(?:=(?:"([^"]*)"|'([^']*)'|(\S*)))?"""
 
 
+class Opened(msgspec.Struct):
+    """A marker whose closing tag has not come yet. JSON values."""
+
+    attrs: dict[str, str]
+    at: str
+    entry_id: str
+    content: str = ""
+
+    def close(self, kind: str, agent_id: str) -> Marker:
+        """Return the marker."""
+        return Marker(
+            type=kind,
+            content=self.content.rstrip(),
+            attrs=self.attrs,
+            at=self.at,
+            agent_id=agent_id,
+            entry_id=self.entry_id,
+        )
+
+    def extend(self, text: str) -> None:
+        """Add text, without leading white space and never more than a content may hold."""
+        room = MAX_CONTENT_CHARS - len(self.content)
+        self.content += text[:room] if self.content else text.lstrip()[:room]
+
+
 class MarkerScanner:
     """
     Finds the markers in the consecutive assistant texts of one emitter.
@@ -39,38 +65,32 @@ class MarkerScanner:
     A marker may be opened in one text and closed in a later one of the same turn; the texts are joined by a newline.
     """
 
-    def __init__(self) -> None:
-        self._open: dict[str, dict[str, Any]] = {}
+    def __init__(self, opened: dict[str, Opened] | None = None) -> None:
+        self.opened = {} if opened is None else opened
+        """The markers that are open, by their type."""
 
     def scan(self, text: str, *, at: str = "", agent_id: str = "", entry_id: str = "") -> list[Marker]:
         """Return the markers that *text*, the next of the turn, closes, in the order of their closing tags."""
         opening, closing = re.compile(_OPEN, _FLAGS), re.compile(_CLOSE, _FLAGS)
         found = []
         position = 0
-        for marker in self._open.values():
-            marker["content"] = _extended(marker["content"], "\n")
+        for marker in self.opened.values():
+            marker.extend("\n")
         while (end := text.find("-->", position)) >= 0:
             begin = text.rfind("<!--", position, end)
             if begin < 0:
                 self._take(text, position, end + 3)
             elif (opened := opening.match(text, begin + 4, end)) is not None:
                 self._take(text, position, begin)
-                self._open[opened[1].lower()] = {
-                    "attrs": _attributes(text[opened.end() : end]),
-                    "content": "",
-                    "at": at,
-                    "entry_id": entry_id,
-                }
+                attrs = _attributes(text[opened.end() : end])
+                self.opened[opened[1].lower()] = Opened(attrs=attrs, at=at, entry_id=entry_id)
                 # The other markers open here keep the tag as part of their text.
                 self._take(text, begin, end + 3, but=opened[1].lower())
             elif (closed := closing.fullmatch(text, begin + 4, end)) is not None:
                 self._take(text, position, begin)
                 kind = closed[1].lower()
-                if kind in self._open:
-                    marker = self._open.pop(kind)
-                    content = marker.pop("content").rstrip()
-                    if content:
-                        found.append(Marker(type=kind, content=content, agent_id=agent_id, **marker))
+                if kind in self.opened and (marker := self.opened.pop(kind)).content.rstrip():
+                    found.append(marker.close(kind, agent_id))
                 self._take(text, begin, end + 3)
             else:
                 self._take(text, position, end + 3)
@@ -80,33 +100,18 @@ class MarkerScanner:
 
     def copy(self) -> MarkerScanner:
         """Return a scanner that goes on from here by itself."""
-        other = MarkerScanner()
-        other.restore({kind: dict(marker) for kind, marker in self._open.items()})
-        return other
+        return MarkerScanner({kind: msgspec.structs.replace(marker) for kind, marker in self.opened.items()})
 
     def end_turn(self) -> None:
         """Drop what the turn left open."""
-        self._open.clear()
-
-    def state(self) -> dict[str, Any]:
-        """Return, as JSON values, the markers that are open."""
-        return self._open
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on with the markers that an earlier pass left open."""
-        self._open = state
+        self.opened.clear()
 
     def _take(self, text: str, begin: int, end: int, but: str = "") -> None:
-        if self._open and begin < end:
+        if self.opened and begin < end:
             piece = text[begin:end]
-            for kind, marker in self._open.items():
+            for kind, marker in self.opened.items():
                 if kind != but:
-                    marker["content"] = _extended(marker["content"], piece)
-
-
-def _extended(content: str, text: str) -> str:
-    """Return *content* with *text* behind it, without leading white space and never longer than a content may be."""
-    return content + text[: MAX_CONTENT_CHARS - len(content)] if content else text.lstrip()[:MAX_CONTENT_CHARS]
+                    marker.extend(piece)
 
 
 def _attributes(text: str) -> dict[str, str]:

@@ -19,7 +19,7 @@ from agentihooks.record import transition
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from agentihooks.identity import Identity
@@ -186,9 +186,13 @@ def _find_place(cwd: str, log: list[Transition], surroundings: Surroundings) -> 
     identity = surroundings.identify(cwd)
     if identity is not None:
         return place_of(identity)
-    # The folder is gone. What it was while it existed may have been recorded; else it stays unknown.
-    for transitions in (log, *(history.transitions for history in surroundings.histories)):
-        for recorded in reversed(transitions):
+    return recorded_place(cwd, log, *(history.transitions for history in surroundings.histories))
+
+
+def recorded_place(cwd: str, *logs: Sequence[Transition]) -> dict[str, str]:
+    """Return what a folder that is gone was while it existed, as recorded last in the first log that says; else {}."""
+    for log in logs:
+        for recorded in reversed(log):
             if recorded.cwd == cwd and recorded.names_project:
                 return place_of(recorded)
     return {}

@@ -99,13 +99,16 @@ def _outgoing(marker: Marker, attributes: dict[str, str], key: str, sender: Send
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     """
-    What came of one attempt to deliver: the keys of the markers sent, how many were refused for good, how many wait.
+    What came of one attempt to deliver: the keys of the markers sent, how many were set aside, how many wait.
+
+    `refused` has the keys of those set aside, as far as they could be read.
 
     `reason` says why it ended early, "" if it did not.
     """
 
     sent: tuple[str, ...] = ()
     bad: int = 0
+    refused: tuple[str, ...] = ()
     kept: int = 0
     reason: str = ""
 

@@ -65,8 +65,10 @@ def sweep(
     for file in files:
         try:
             harvest = Harvest(Sender(session_id=file.session_id), engine, home, environ, is_preceding=is_preceding)
-            done = engine.read_on(file.session_id, file.path, environ, harvest, records=not is_preceding)
-            result.recorded += done.recorded
+            harvest.is_full = True
+            while harvest.is_full:
+                done = engine.read_on(file.session_id, file.path, environ, harvest, records=not is_preceding)
+                result.recorded += done.recorded
             result.markers += harvest.found
             result.transcripts += 1
         except NotATranscript:

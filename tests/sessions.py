@@ -81,6 +81,15 @@ class Claude:
         """Append the next line to the transcript."""
         self.append(self.line(clock, cwd, kind, branch, **fields))
 
+    def say(self, clock: str, cwd: object, text: str, **fields: Any) -> None:
+        """Append what the assistant said."""
+        content = [{"type": "text", "text": text}]
+        self.write(clock, cwd, message={"role": "assistant", "content": content}, **fields)
+
+    def ask(self, clock: str, cwd: object) -> None:
+        """Append what somebody typed: another turn begins."""
+        self.write(clock, cwd, kind="user", message={"role": "user", "content": "Go on."})
+
     def append(self, data: bytes) -> None:
         """Append bytes to the transcript."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -103,28 +112,40 @@ class Claude:
 
 
 class Codex:
-    """A session of Codex: a rollout to write to, and the payloads of its hooks."""
+    """A session of Codex, or one of its subagents: a rollout to write to, and the payloads of its hooks."""
 
     agent = "codex"
 
-    def __init__(self, session_id: str = SESSION) -> None:
+    def __init__(self, session_id: str = SESSION, agent_id: str = "") -> None:
         self.session_id = session_id
+        self.agent_id = agent_id
         folder = Path(os.environ["HOME"], ".codex", "sessions", "2025", "06", "01")
-        self.path = folder / f"rollout-2025-06-01T10-00-00-{session_id}.jsonl"
+        self.path = folder / f"rollout-2025-06-01T10-00-00-{agent_id or session_id}.jsonl"
         self._number = 0
 
     def write(self, clock: str, cwd: object) -> None:
         """Append a turn in *cwd*, and before the first one the header; one message is said in it."""
+        self.say(clock, cwd, f"Line {self._number + 1}.")
+
+    def say(self, clock: str, cwd: object, text: str) -> None:
+        """Append a turn in *cwd*, as `write` does, in which the assistant said *text*."""
         if not self._number:
-            meta = {"id": self.session_id, "session_id": self.session_id, "timestamp": at(clock), "cwd": str(cwd)}
-            self._append(clock, "session_meta", {**meta, "source": "cli", "git": {"branch": "main"}})
+            own_id = self.agent_id or self.session_id
+            meta = {"id": own_id, "session_id": self.session_id, "timestamp": at(clock), "cwd": str(cwd)}
+            spawn = {"subagent": {"thread_spawn": {"parent_thread_id": self.session_id, "depth": 1}}}
+            source = spawn if self.agent_id else "cli"
+            self._append(clock, "session_meta", {**meta, "source": source, "git": {"branch": "main"}})
         self._number += 1
         turn = f"turn-{self._number}"
         self._append(clock, "event_msg", {"type": "task_started", "turn_id": turn})
         self._append(clock, "turn_context", {"turn_id": turn, "cwd": str(cwd)})
-        content = [{"type": "output_text", "text": f"Line {self._number}."}]
+        content = [{"type": "output_text", "text": text}]
         message = {"type": "message", "role": "assistant", "id": f"msg-{self._number}", "content": content}
         self._append(clock, "response_item", message)
+
+    def ask(self, clock: str, cwd: object) -> None:
+        """Append what somebody typed: another turn begins."""
+        self._append(clock, "event_msg", {"type": "user_message", "message": "Go on."})
 
     def _append(self, clock: str, kind: str, payload: Mapping[str, Any]) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -134,6 +155,11 @@ class Codex:
     def payload(self, event: str, cwd: object, **fields: Any) -> dict[str, Any]:
         """Return what Codex tells a hook."""
         common = {"session_id": self.session_id, "transcript_path": str(self.path), "cwd": str(cwd), "model": "m"}
+        if self.agent_id:
+            common["agent_id"] = self.agent_id
+            if event == "SubagentStop":
+                main = Codex(self.session_id).path
+                common |= {"transcript_path": str(main), "agent_transcript_path": str(self.path)}
         return {**common, "hook_event_name": event, **fields}
 
     def fire(self, event: str, cwd: object, **fields: Any) -> None:

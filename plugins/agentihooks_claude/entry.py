@@ -32,10 +32,11 @@ KNOWN = STAMPED | {
     "mode", "permission-mode", "last-prompt", "bridge-session", "cost-state", "atis-latch", "isolation-latch",
     "frame-link", "artifact-autoreact-ledger", "artifact-comment-monitor", "history-suppression", "fork-context-ref",
     "continued-in", "task-summary", "content-replacement", "attribution-snapshot", "speculation-accept",
-    "marble-origami-commit", "marble-origami-snapshot", "started", "result", "turn_end",
+    "marble-origami-commit", "marble-origami-snapshot", "started", "result", "turn_end", "api-request",
+    "api-request-blob", "api-request-shape", "tools-used",
 }
 # fmt: on
-"""Every type seen up to 2.1.263; all but the stamped ones and `progress` are bookkeeping."""
+"""Every type seen up to 2.1.332; all but the stamped ones and `progress` are bookkeeping."""
 
 BACKGROUND = "bg"
 """The `sessionKind` of a session that runs in the background."""

@@ -39,16 +39,19 @@ def find_transcripts(environ: Mapping[str, str], session_id: str) -> Iterator[Tr
     """
     Yield the rollouts of this machine, the last written first.
 
-    Finding them costs a walk through the folders; each one's first lines are read only when it is asked for.
+    Finding them costs a walk through the folders; each one's first lines are read only when it is asked for, and with
+    a session's id for every rollout that is younger.
 
     Args:
         environ: Gives CODEX_HOME, or else HOME.
-        session_id: Only files whose name has this id, be it a thread's or a segment's; "" for all.
+        session_id: Only files whose name has this id, be it a thread's or a segment's, and those of the threads that
+            work for it; "" for all.
     """
     found = [
         (modified_at, path)
         for path in _tree(_home(environ))
-        if session_id in os.path.basename(path) and (modified_at := _modified_at(path)) is not None
+        if (session_id in os.path.basename(path) or _works_for(path, session_id))
+        and (modified_at := _modified_at(path)) is not None
     ]
     for modified_at, path in sorted(found, reverse=True):
         session, agent_id = owner(path)
@@ -61,14 +64,16 @@ def find_subagents(path: str, session_id: str) -> Iterator[str]:
 
     Reads the first lines of every rollout whose thread is younger than the session.
     """
-    begun = uuid7_ms(session_id)
-    for file in _beside(path):
-        born = uuid7_ms(thread_of(file))
-        if begun is not None and born is not None and born < begun:
-            continue
-        meta = first_meta(file)
-        if meta and meta.root_id and identity(meta, file)[0] == session_id:
-            yield file
+    return (file for file in _beside(path) if _works_for(file, session_id))
+
+
+def _works_for(path: str, session_id: str) -> bool:
+    """Tell whether a rollout is of a thread that was started, at whatever remove, by a session's."""
+    begun, born = uuid7_ms(session_id), uuid7_ms(thread_of(path))
+    if begun is not None and born is not None and born < begun:
+        return False
+    meta = first_meta(path)
+    return meta is not None and meta.root_id != "" and identity(meta, path)[0] == session_id
 
 
 def owner(path: str) -> tuple[str, str]:

@@ -189,6 +189,7 @@ class Drain:
         self._advance = advance
         self._deadline = math.inf
         self._sent: list[str] = []
+        self._refused: list[str] = []
         self._bad: dict[str, str] = {}
 
     def run(self, budget_s: float = math.inf) -> Delivery:
@@ -222,7 +223,8 @@ class Drain:
             bad = {name: why for name, why in state.bad.items() if name in still_bad}
             msgspec.structs.replace(state, bad=bad).save(path)
         kept = len(self._outbox.waiting()) if reason else 0
-        return Delivery(sent=tuple(self._sent), bad=len(self._bad), kept=kept, reason=reason)
+        sent, refused = tuple(self._sent), tuple(self._refused)
+        return Delivery(sent=sent, bad=len(self._bad), refused=refused, kept=kept, reason=reason)
 
     def _send_all(self) -> None:
         self._outbox.remove_orphans()
@@ -250,6 +252,7 @@ class Drain:
             receiver.send(marker, allowed_s, self._clock())
         except Refused as refusal:
             self._set_aside(path, str(refusal))
+            self._refused.append(marker.idempotency_key)
         else:
             with suppress(FileNotFoundError):
                 os.unlink(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import threading
 from typing import TYPE_CHECKING, Any
 from unittest.mock import ANY
@@ -119,6 +120,33 @@ class TestStart:
             claude.fire("SessionStart", alpha)
         claude.fire("SessionStart", alpha, source="resume")
         assert [("first",)] == scopes(SESSION, "task")
+
+    def test_a_resume_in_a_worktree(self, alpha: Path, claude: Claude, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A session goes back into its own worktree when it is resumed, though the hook names the launch's folder."""
+        one = worktree(alpha, alpha / ".claude" / "worktrees" / "one", "topic")
+        claude.fire("SessionStart", one)
+        launch(monkeypatch)
+        claude.fire("SessionStart", alpha, source="resume")
+        inside = (str(one), "one", "topic")
+        assert [(*inside, ""), (*inside, "first")] == scopes(SESSION, "cwd", "worktree", "branch", "task")
+
+    def test_a_resume_of_a_session_that_is_not_known(self, alpha: Path, claude: Claude) -> None:
+        """A resume may be the first that is heard of a session."""
+        claude.fire("SessionStart", alpha, source="resume")
+        assert [("alpha", str(alpha))] == scopes(SESSION, "project", "cwd")
+
+    @pytest.mark.parametrize(
+        ("folder", "source"), [("one", "resume"), (".claude/worktrees/one", "clear"), (".claude/worktrees/one", "gone")]
+    )
+    def test_a_session_that_does_not_go_back(self, alpha: Path, claude: Claude, folder: str, source: str) -> None:
+        """It does not into a worktree that it did not make, in another start than a resume, or into one that is gone."""
+        one = worktree(alpha, alpha / folder, "topic")
+        claude.fire("SessionStart", one)
+        if source == "gone":
+            shutil.rmtree(one)
+            source = "resume"
+        claude.fire("SessionStart", alpha, source=source)
+        assert [(str(one),), (str(alpha),)] == scopes(SESSION, "cwd")
 
     def test_a_compaction_is_no_launch(
         self, alpha: Path, claude: Claude, engine: Engine, monkeypatch: pytest.MonkeyPatch
@@ -256,6 +284,24 @@ class TestMoves:
         claude.fire("CwdChanged", beta)
         assert ("beta", "second", "w") == scopes(SESSION, "project", "task", "swarm")[-1]
 
+    @pytest.mark.parametrize("event", ["CwdChanged", "UserPromptSubmit", "Stop"])
+    def test_a_move_is_no_launch(  # noqa: PLR0917 - most are fixtures
+        self, alpha: Path, beta: Path, claude: Claude, engine: Engine, monkeypatch: pytest.MonkeyPatch, event: str
+    ) -> None:
+        """Nor is it one back to the task of the launch, which the environment goes on naming."""
+        launch(monkeypatch)
+        claude.fire("SessionStart", alpha)
+        engine.amend_scope(SESSION, lambda latest: _on(latest, task="second"), now())
+        claude.fire(event, beta)
+        recorded = [("alpha", "first"), ("alpha", "second"), ("beta", "second")]
+        assert recorded == scopes(SESSION, "project", "task")
+
+    def test_a_move_to_what_is_gone(self, tmp_path: Path, alpha: Path, claude: Claude) -> None:
+        """A folder that was gone before anybody looked is of no project, least of all of the one that was left."""
+        claude.fire("SessionStart", alpha)
+        claude.fire("CwdChanged", tmp_path / "gone")
+        assert ("", "", "", str(tmp_path / "gone")) == scopes(SESSION, "project_id", "project", "branch", "cwd")[-1]
+
     def test_the_clock_was_set_back(self, alpha: Path, beta: Path, claude: Claude, engine: Engine) -> None:
         """A move that the clock dates before the latest one is recorded at that one's instant, not lost."""
         engine.record_scope(SESSION, {"cwd": "/work"}, "2999-01-01T00:00:00Z")
@@ -345,7 +391,7 @@ class TestStop:
 
     @pytest.mark.parametrize("event", ["SessionStart", "Stop", "UserPromptSubmit"])
     def test_a_session_that_stands_in_what_is_gone(
-        self, tmp_path: Path, alpha: Path, claude: Claude, event: str
+        self, home: Path, tmp_path: Path, alpha: Path, claude: Claude, event: str
     ) -> None:
         """A session whose folder was removed under it stays in the project that the folder belonged to."""
         one = worktree(alpha, tmp_path / "one", "topic")
@@ -353,6 +399,7 @@ class TestStop:
         shutil.rmtree(one)
         claude.fire(event, one, source="compact")
         assert [("alpha", "one", "topic")] == scopes(SESSION, "project", "worktree", "branch")
+        assert ["alpha"] == [row["project"] for row in rows(home / "brain" / "project-sessions.jsonl")]
 
     def test_a_shorter_transcript(self, alpha: Path, beta: Path, claude: Claude) -> None:
         """A transcript that was replaced by a shorter one is read from its beginning; old moves are not told again."""
@@ -510,12 +557,13 @@ class TestSubagents:
         moves = [(str(beta), at("10:01")), (str(alpha), at("10:02"))]
         assert moves == scopes(f"{SESSION}.agent-a1", "cwd", "at")
 
-    def test_its_file_is_found(self, alpha: Path) -> None:
+    @pytest.mark.parametrize("agent_id", ["a1", "agent-a1"])
+    def test_its_file_is_found(self, alpha: Path, agent_id: str) -> None:
         """Its file is found by the session's and its own id where the payload does not name it."""
         agent = Claude(agent_id="a1")
         agent.write("10:01", alpha)
         Claude(agent_id="a2").write("10:01", "/elsewhere")
-        agent.fire("SubagentStop", alpha, agent_transcript_path=None)
+        agent.fire("SubagentStop", alpha, agent_id=agent_id, agent_transcript_path=None)
         assert [(str(alpha), at("10:01"))] == scopes(f"{SESSION}.agent-a1", "cwd", "at")
 
     def test_it_may_go_on(self, home: Path, alpha: Path, beta: Path) -> None:
@@ -671,8 +719,10 @@ class TestTime:
         """Whatever waits in it is stopped; afterwards nothing of it is left."""
         with pytest.raises(OutOfTime, match=r"not done within 0\.01 s"), time_limit(0.01):
             threading.Event().wait()
+        before = signal.getsignal(signal.SIGALRM)
         with time_limit(60):
-            pass
+            assert before != signal.getsignal(signal.SIGALRM)
+        assert (before, 0.0) == (signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)[0])
 
     def test_a_plugin_cannot_hold_it_up(self, home: Path, alpha: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A plugin that does not come back is stopped as well, and its fault is not mistaken for the reason."""

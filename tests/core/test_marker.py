@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentihooks.marker import MAX_CONTENT_CHARS, TYPES, MarkerScanner
+from agentihooks.marker import MAX_CONTENT_CHARS, TYPES, MarkerScanner, Opened
 from agentihooks.model import Marker
 
 PIECES = st.sampled_from(
@@ -130,9 +130,9 @@ def test_turn_ends() -> None:
 
 def test_state() -> None:
     """A scanner that takes up another's state goes on where that stopped."""
-    first, second = MarkerScanner(), MarkerScanner()
+    first = MarkerScanner()
     first.scan("<!-- @lesson a=1 -->a")
-    second.restore(first.state())
+    second = MarkerScanner(first.opened)
     assert [Marker(type="lesson", content="a\nb", attrs={"a": "1"})] == second.scan("b<!-- @/lesson -->")
 
 
@@ -158,12 +158,11 @@ def test_contents_are_clean(text: str) -> None:
 def test_passes_do_not_matter(texts: list[str]) -> None:
     """Texts scanned in one pass or in many give the same markers."""
     found: list[Marker] = []
-    state: dict[str, Any] = {}
+    opened: dict[str, Opened] = {}
     for text in texts:
-        scanner = MarkerScanner()
-        scanner.restore(state)
+        scanner = MarkerScanner(opened)
         found += scanner.scan(text)
-        state = scanner.state()
+        opened = scanner.opened
     assert scan(*texts) == found
 
 

@@ -173,7 +173,7 @@ def test_refused(home: Path, brain: FakeBrain, status: int) -> None:
     """A marker that the brain will never take is set aside, and the rest goes on."""
     keys = wait_for(home, 3)
     brain.say(Reply(), Reply(status=status, body=b"no"))
-    assert Delivery(sent=(keys[0], keys[2]), bad=1) == send(home, brain)
+    assert Delivery(sent=(keys[0], keys[2]), bad=1, refused=(keys[1],)) == send(home, brain)
     assert ["20261008T100100-lesson-00000001.json.bad"] == left(home)
 
 

@@ -123,7 +123,7 @@ def test_drain(waiting: Path, brain: FakeBrain, capsys: pytest.CaptureFixture[st
 def test_drain_json(waiting: Path, brain: FakeBrain, capsys: pytest.CaptureFixture[str]) -> None:
     """Programs get what was sent by its key."""
     code, out, _ = run(capsys, "drain", "--json")
-    expected = {"sent": [MARKER.idempotency_key], "bad": 0, "kept": 0, "reason": ""}
+    expected = {"sent": [MARKER.idempotency_key], "bad": 0, "refused": [], "kept": 0, "reason": ""}
     assert (0, {"brain": expected}) == (code, json.loads(out))
 
 
