@@ -28,12 +28,14 @@ INTERRUPTED = 130
 def main(arguments: Sequence[str]) -> int:
     """Run the verb that *arguments* name; return its exit code."""
     options = _parser().parse_args(arguments)
+    from agentihooks import settings
     from agentihooks.errors import AgentihooksError, ScopeRefused
 
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A folder may have any name, a terminal may know few characters.
         sys.stdout.reconfigure(errors="replace")
     try:
+        settings.load()
         code: int = options.verb(options)
         print(end="", flush=True)
     except BrokenPipeError:

@@ -13,7 +13,7 @@ import json
 import os
 import sys
 
-from agentihooks import session_state
+from agentihooks import session_state, settings
 from agentihooks.home import home_directory, is_rolled_back
 from agentihooks.session_ids import agent_session_id, is_safe_session_id
 
@@ -39,6 +39,7 @@ def main(arguments: Sequence[str]) -> int:
     agent = arguments[0] if arguments else ""
     try:
         payload = _read()
+        _load_settings(agent)
         if not _is_quiet(payload):
             from agentihooks import live
 
@@ -54,6 +55,14 @@ def _read() -> dict[str, Any]:
     if not isinstance(payload, dict):
         raise ValueError("the payload is no JSON object")  # noqa: TRY004 - the input is wrong, not the program
     return payload
+
+
+def _load_settings(agent: str) -> None:
+    try:
+        settings.load()
+    except (ValueError, OSError) as error:
+        # A mistake in the file must not cost a move.
+        _note(agent, {}, error)
 
 
 def _is_quiet(payload: Mapping[str, Any]) -> bool:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, get_args
 
 import pytest
 
-from agentihooks import errors, hookspecs
+from agentihooks import errors, hookspecs, settings
 from agentihooks.cli import _parser
 from agentihooks.codec import decode_transition
 from agentihooks.errors import RefusalCode
@@ -263,6 +263,12 @@ def test_settings_are_documented() -> None:
         if name.isupper() or name.endswith("_n")
     }
     assert read == documented
+
+
+def test_settings_of_the_file_are_documented() -> None:
+    """The first table has those that the settings file may hold, in the same order."""
+    text = sections(Page(ROOT / "docs/reference/settings.md"))["In the environment, or in the file"]
+    assert [*settings.NAMES] == re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
 
 
 def test_skips_are_documented() -> None:

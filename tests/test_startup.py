@@ -46,7 +46,7 @@ def test_what_a_quiet_hook_imports() -> None:
     """A hook that has nothing to say loads json and re, and of the engine only what tells that."""
     claude = Claude()
     claude.fire("SessionStart", "/a")
-    names = {"", ".__main__", ".files", ".home", ".hook", ".session_ids", ".session_state"}
+    names = {"", ".__main__", ".files", ".home", ".hook", ".session_ids", ".session_state", ".settings"}
     allowed = {f"agentihooks{name}" for name in names} | imported("import __future__, gc, io, json, re")
     payload = claude.payload("PostToolUse", "/a", tool_name="Read")
     assert set() == imported("from agentihooks.__main__ import main; main(['hook', 'claude'])", payload) - allowed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import socket
 import subprocess
@@ -128,6 +129,28 @@ def test_no_time(home: Path, brain: FakeBrain) -> None:
     brain_outbox(str(home)).write([marker(at="")])
     send(home, brain)
     assert "ts" not in brain.received[0].body["attrs"]
+
+
+def test_progress(home: Path, brain: FakeBrain) -> None:
+    """Whoever drains hears of each file that is done with, sent or set aside, and of none that waits."""
+    wait_for(home, 4)
+    brain.say(Reply(), Reply(status=400), Reply(), Reply(status=503))
+    left_then: list[int] = []
+    environ = {"BRAIN_URL": brain.url}
+    drain(
+        str(home), environ, clock=lambda: NOW, advance=lambda: left_then.append(len(brain_outbox(str(home)).waiting()))
+    )
+    assert [3, 2, 1] == left_then
+
+
+def test_orphans(home: Path, brain: FakeBrain) -> None:
+    """A drain clears away what a process that died has left half written long ago."""
+    wait_for(home)
+    orphan = home / "brain-outbox" / ".20261008T100000-lesson-00000000.json.1-1.tmp"
+    orphan.touch()
+    os.utime(orphan, (0, 0))
+    send(home, brain)
+    assert [] == left(home)
 
 
 def test_one_connection(home: Path, brain: FakeBrain) -> None:

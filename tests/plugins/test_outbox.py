@@ -150,6 +150,14 @@ def test_durable(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ["directory"] == synced[4:]
 
 
+def test_whole_before_durable(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is made durable is the whole file: nothing of it is still in a buffer."""
+    sizes: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: sizes.append(os.fstat(descriptor).st_size))
+    write(home)
+    assert len(encode(MARKER)) == sizes[0]
+
+
 def test_order(home: Path) -> None:
     """The backlog beside the outbox comes first, and of each the oldest; only whole files of markers count."""
     for folder in ("brain-outbox", "brain-outbox-backlog"):
