@@ -100,7 +100,7 @@ def test_a_hook(home: Path, file: Path, claude: Claude) -> None:
     assert [] == scopes(SESSION, "cwd")
     file.unlink()
     os.environ.pop("AGENTIHOOKS_SESSION_SCOPE")
-    claude.fire("PostToolUse", "/a")
+    claude.fire("Stop", "/a")
     assert [("/a",)] == scopes(SESSION, "cwd")
 
 
