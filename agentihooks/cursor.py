@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -63,8 +62,8 @@ class Cursors:
         """
         Return where to go on in an open transcript: at the beginning, unless all before a point is as it was.
 
-        A session may be known before its transcript: with None for that, only a companion has something to go on with,
-        and the first pass over a file takes it over.
+        A session may be known before its transcript: with None for that, only a companion has something to go on with.
+        The first pass over each of its files begins with that.
         """
         known = _read(self._path(session_id, file))
         if file is None:
@@ -85,9 +84,6 @@ class Cursors:
         """
         # Not in msgspec's JSON: an agent's text may hold half of a character, which that refuses.
         replace_file(self._path(session_id, file), json.dumps(msgspec.to_builtins(cursor)).encode("ascii"))
-        if file is not None:
-            with suppress(FileNotFoundError):
-                os.unlink(self._path(session_id, None))
 
     def known(self) -> Iterator[tuple[str, int, Cursor]]:
         """Yield every cursor that can be read: its session, its file's inode, and itself."""
