@@ -345,6 +345,19 @@ def test_moves_and_companion_meet_again(engine: Engine, path: Path) -> None:
     assert ["1", "2", "3", "4", "5"] == companion.seen
 
 
+@pytest.mark.parametrize("is_kept", [True, False], ids=["at home", "in memory"])
+def test_a_companion_may_be_ahead(engine: Engine, path: Path, *, is_kept: bool) -> None:
+    """What a companion finishes before there is a transcript is what it begins with once there is, if it is kept."""
+    engine = engine if is_kept else Engine(MemoryLog(), plugins=engine.plugins)
+    ahead, again, reading = Counting(), Counting(), Counting()
+    ahead.seen.append("0")
+    engine.finish_ahead("s", ahead)
+    engine.finish_ahead("s", again)
+    engine.read_on("s", path, SWARM, reading)
+    restored = [[{}], [{"seen": 1}], [{"seen": 0}]] if is_kept else [[{}]] * 3
+    assert restored == [companion.restored for companion in (ahead, again, reading)]
+
+
 def test_a_companion_may_come_late_or_alone(engine: Engine, path: Path) -> None:
     """Moves and companions are followed apart: each sees all of the file, whichever came first."""
     engine.observe_transcript("s", path, SWARM)

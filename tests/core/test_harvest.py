@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agentihooks import Scope
+from agentihooks import engine as engine_module
+from agentihooks.cursor import Cursors
+from agentihooks.home import cursor_directory
 from agentihooks.ids import marker_key, preceding_marker_key
+from agentihooks.log import locked
 from agentihooks.model import SCOPE_FIELDS
 from agentihooks.sweep import known_transcripts, sweep
 from agentihooks_outbox.testing import FakeBrain, Reply
@@ -246,6 +250,29 @@ class TestScope:
         assert [("Main.", "alpha", ""), ("Sub.", "beta", "second")] == told(home, "project", "task")
         assert marker_key(SESSION, "lesson", BETA, "second", "Sub.") == keys(home)[1]
 
+    def test_a_subagent_of_a_session_without_a_log(self, home: Path, alpha: Path) -> None:
+        """A log of the subagent's own is enough for what the model wrote to be dropped."""
+        subagent = Claude(agent_id="a1")
+        subagent.say("10:00", alpha, lesson(project="mine", task="mine"))
+        subagent.fire("SubagentStop", alpha)
+        assert [("Pin it.", "scoped", "alpha", "")] == told(home, "attribution", "project", "task")
+
+    @AGENTS
+    def test_a_subagent_whose_transcript_is_not_named(
+        self, home: Path, alpha: Path, agent: type[Claude | Codex]
+    ) -> None:
+        """A subagent's transcript is found by its id where the payload does not name it."""
+        subagent = agent(agent_id="5e551010-0000-7000-8000-0000000000c1")
+        subagent.say("10:00", alpha, lesson())
+        subagent.fire("SubagentStop", alpha, agent_transcript_path=None)
+        assert [("Pin it.", "alpha")] == told(home, "project")
+
+    def test_the_folder_of_the_payload(self, home: Path, alpha: Path, beta: Path, claude: Claude) -> None:
+        """What only the payload tells is of the folder that the payload names, though nothing told of the move before."""
+        claude.fire("SessionStart", alpha)
+        claude.fire("Stop", beta, last_assistant_message=lesson())
+        assert [("Pin it.", "beta")] == told(home, "project")
+
     def test_a_subagent_that_stands_nowhere(self, home: Path, alpha: Path, claude: Claude) -> None:
         """A subagent of which no place is known takes its session's scope."""
         claude.write("10:00", alpha)
@@ -329,6 +356,14 @@ class TestFigures:
         assert [(1, 0, 1, 0), (1, 1, 0, 2)] == counted
         assert ["One.", "Two."] == [body["content"] for body in brain.stored.values()]
 
+    def test_a_marker_that_is_refused(self, home: Path, alpha: Path, claude: Claude, brain: FakeBrain) -> None:
+        """What a brain will never take is neither sent nor kept."""
+        brain.say(Reply(status=400))
+        claude.say("10:00", alpha, lesson("One."))
+        claude.say("10:01", alpha, lesson("Two."))
+        claude.fire("Stop", alpha)
+        assert [(2, 1, 0)] == figures(home, "markers_found", "markers_sent", "markers_kept")
+
     def test_a_pass_that_only_sends(self, home: Path, alpha: Path, claude: Claude, brain: FakeBrain) -> None:
         """A Stop without markers of its own that sends earlier ones counts those, also for another session."""
         brain.say(Reply(status=503))
@@ -399,6 +434,77 @@ class TestOnce:
         claude.fire("Stop", alpha, last_assistant_message=lesson())
         assert [("Pin it.", "scoped", "alpha")] == told(home, "attribution", "project")
         assert [] == complaints(home)
+
+    @pytest.mark.parametrize("is_there", [False, True], ids=["no file", "an empty file"])
+    def test_before_there_is_a_transcript(
+        self,
+        home: Path,
+        alpha: Path,
+        claude: Claude,
+        engine: Engine,
+        monkeypatch: pytest.MonkeyPatch,
+        *,
+        is_there: bool,
+    ) -> None:
+        """What a payload tells before there is a transcript leaves once, though another task was in force meanwhile."""
+        set_clock(monkeypatch, "09:59")
+        claude.fire("SessionStart", alpha)
+        work_on(engine, "second", "10:01")
+        set_clock(monkeypatch, "10:02")
+        if is_there:
+            claude.append(b"")
+        for _ in range(2):
+            claude.fire("Stop", alpha, last_assistant_message=lesson())
+        claude.say("10:00", alpha, lesson())
+        claude.fire("Stop", alpha, last_assistant_message=lesson())
+        assert [("Pin it.", "second")] == told(home, "task")
+
+    def test_before_there_is_anything(self, alpha: Path, claude: Claude, brain: FakeBrain) -> None:
+        """So it does where there is no scope log either, under one key."""
+        claude.fire("Stop", alpha, last_assistant_message=lesson())
+        claude.say("10:00", alpha, lesson())
+        claude.fire("Stop", alpha, last_assistant_message=lesson())
+        assert 1 == len(brain.received)
+
+    def test_a_subagent_before_there_is_a_transcript(
+        self, home: Path, alpha: Path, claude: Claude, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Nor is it forgotten over a subagent, which has a transcript before its session does."""
+        set_clock(monkeypatch, "10:02")
+        claude.fire("Stop", alpha, last_assistant_message=lesson())
+        subagent = Claude(agent_id="a1")
+        subagent.write("10:03", alpha)
+        subagent.fire("SubagentStop", alpha)
+        claude.say("10:01", alpha, lesson())
+        claude.fire("Stop", alpha)
+        assert ["2025-06-01T10:02:00+00:00"] == [row["ts"] for row in waiting(home)]
+
+    def test_in_two_payloads_first(
+        self, home: Path, alpha: Path, monkeypatch: pytest.MonkeyPatch, claude: Claude
+    ) -> None:
+        """Two Stops that are both ahead of the transcript, as where hooks are in place twice, tell of one marker."""
+        claude.write("10:00", alpha)
+        for clock in ("10:01", "10:02"):
+            set_clock(monkeypatch, clock)
+            claude.fire("Stop", alpha, last_assistant_message=lesson())
+        assert ["2025-06-01T10:01:00+00:00"] == [row["ts"] for row in waiting(home)]
+
+    @AGENTS
+    def test_in_a_payload_that_is_late(self, home: Path, alpha: Path, agent: type[Claude | Codex]) -> None:
+        """A Stop that comes when the next prompt is in the transcript already tells nothing again."""
+        session = agent()
+        session.say("10:00", alpha, lesson())
+        session.ask("10:01", alpha)
+        session.fire("Stop", alpha, last_assistant_message=lesson())
+        assert [at("10:00")] == [row["ts"] for row in waiting(home)]
+
+    @AGENTS
+    def test_half_of_a_character(self, home: Path, alpha: Path, agent: type[Claude | Codex]) -> None:
+        """Half of a character, left over where a client cut a text, reads the same in transcript and payload."""
+        session = agent()
+        session.say("10:00", alpha, lesson("Half \ud83d."))
+        session.fire("Stop", alpha, last_assistant_message=lesson("Half \ud83d."))
+        assert [("Half ?.",)] == told(home)
 
     @AGENTS
     def test_in_two_turns(self, alpha: Path, brain: FakeBrain, agent: type[Claude | Codex]) -> None:
@@ -586,6 +692,19 @@ class TestOpen:
         claude.fire("Stop", alpha)
         assert [row] == waiting(home)
 
+    def test_a_text_without_id_and_newline(self, home: Path, alpha: Path) -> None:
+        """A text in a last line that is not quite written, and has no id to be known by, is taken once."""
+        codex = Codex()
+        codex.say("10:00", alpha, "<!-- @lesson -->Pin")
+        codex.say("10:01", alpha, "it.")
+        codex.path.write_bytes(codex.path.read_bytes().replace(b'"id": "msg-2", ', b"").removesuffix(b"\n"))
+        codex.fire("Stop", alpha)
+        with codex.path.open("ab") as file:
+            file.write(b"\n")
+        codex.say("10:02", alpha, "<!-- @/lesson -->")
+        codex.fire("Stop", alpha)
+        assert [("Pin\nit.",)] == told(home)
+
     @AGENTS
     def test_at_the_end_of_a_turn(self, home: Path, alpha: Path, agent: type[Claude | Codex]) -> None:
         """What a turn leaves open is dropped with the next prompt, also in a later pass."""
@@ -635,6 +754,20 @@ class TestMany:
         assert [contents[:1], contents[:2], contents[:3], contents, contents] == passes
         assert len(brain.stored) == len(brain.received)
         assert "beta" == [*brain.stored.values()][-1]["attrs"]["project"]
+
+    def test_a_payload_of_a_later_turn(
+        self, home: Path, alpha: Path, claude: Claude, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A payload that the transcript has behind the end of a pass is not taken for news."""
+        monkeypatch.setenv("BRAIN_WRITER_MAX_MARKERS", "1")
+        self.contents(claude, alpha, 4)
+        claude.ask("10:05", alpha)
+        claude.say("10:06", alpha, lesson())
+        claude.fire("Stop", alpha, last_assistant_message=lesson())
+        work_on(engine, "second", "10:07")
+        for _ in range(5):
+            claude.fire("Stop", alpha)
+        assert [("Pin it.", "")] == [row for row in told(home, "task") if row[0] == "Pin it."]
 
     def test_a_marker_that_is_open_between(
         self, home: Path, alpha: Path, claude: Claude, monkeypatch: pytest.MonkeyPatch
@@ -932,6 +1065,48 @@ class TestFailures:
         assert [True] == ["cannot decompress" in reason for reason in complaints(home)]
         codex.fire("Stop", alpha)
         assert [("Pin it.", "alpha")] == told(home, "project")
+
+    def test_another_pass_is_at_work(
+        self, home: Path, alpha: Path, beta: Path, claude: Claude, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Where another process reads the transcript and does not end, nothing is recorded out of its order."""
+        claude.write("10:00", alpha)
+        claude.fire("Stop", alpha)
+        claude.say("10:05", beta, lesson())
+        monkeypatch.setattr(engine_module, "LOCK_TIMEOUT_S", 0)
+        with locked(Cursors(cursor_directory(str(home))).lock_path(SESSION), 0):
+            claude.fire("Stop", beta, last_assistant_message=lesson())
+        assert [("alpha",)] == scopes(SESSION, "project")
+        assert [True] == [reason.startswith("LogBusy: ") for reason in complaints(home)]
+        claude.fire("Stop", beta, last_assistant_message=lesson())
+        assert [(str(alpha), at("10:00")), (str(beta), at("10:05"))] == scopes(SESSION, "cwd", "at")
+        assert [("Pin it.", "beta")] == told(home, "project")
+
+    def test_a_file_that_is_no_transcript(self, home: Path, alpha: Path, claude: Claude) -> None:
+        """Where no reader knows the transcript, the payload's markers leave all the same, once, and the log says so."""
+        claude.append(b'{"of": "a later version"}\n')
+        for _ in range(2):
+            claude.fire("Stop", alpha, last_assistant_message=lesson())
+        assert [("Pin it.", "alpha")] == told(home, "project")
+        assert [True] * 2 == [reason.startswith("NotATranscript") for reason in complaints(home)]
+
+    @pytest.mark.parametrize(
+        "companion",
+        [{"open": 1}, {"open": {"": {"lesson": 1}}}, {"told": []}, {"ahead": "x"}, {"sent": [1]}],
+        ids=str,
+    )
+    def test_a_damaged_cursor(
+        self, home: Path, alpha: Path, beta: Path, claude: Claude, companion: dict[str, Any]
+    ) -> None:
+        """What the last pass left for this one is a cache: damaged, it costs neither markers nor moves."""
+        claude.say("10:00", alpha, lesson("One."))
+        claude.fire("Stop", alpha)
+        (path,) = (home / "state" / "cursors").glob("*.json")
+        path.write_text(json.dumps({**json.loads(path.read_text()), "companion": companion}))
+        claude.say("10:01", beta, f"{lesson('Two.')}<!-- @/lesson -->")
+        claude.fire("Stop", beta)
+        assert [("One.", "alpha"), ("Two.", "beta")] == told(home, "project")
+        assert [] == complaints(home)
 
     def test_text_that_is_not_quite_unicode(self, home: Path, alpha: Path, claude: Claude) -> None:
         """Half of a character, left over where a client cut a text, neither stops a marker nor what comes after it."""

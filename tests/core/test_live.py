@@ -302,6 +302,14 @@ class TestMoves:
         claude.fire("CwdChanged", tmp_path / "gone")
         assert ("", "", "", str(tmp_path / "gone")) == scopes(SESSION, "project_id", "project", "branch", "cwd")[-1]
 
+    def test_a_move_back_to_what_is_gone(self, alpha: Path, beta: Path, claude: Claude) -> None:
+        """A folder that is gone is of the project that it was recorded with while it existed."""
+        claude.fire("SessionStart", alpha)
+        claude.fire("CwdChanged", beta)
+        shutil.rmtree(alpha)
+        claude.fire("CwdChanged", alpha)
+        assert [("alpha",), ("beta",), ("alpha",)] == scopes(SESSION, "project")
+
     def test_the_clock_was_set_back(self, alpha: Path, beta: Path, claude: Claude, engine: Engine) -> None:
         """A move that the clock dates before the latest one is recorded at that one's instant, not lost."""
         engine.record_scope(SESSION, {"cwd": "/work"}, "2999-01-01T00:00:00Z")
