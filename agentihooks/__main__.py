@@ -13,7 +13,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a hook or a verb, by default what the process was called with; return its exit code."""
     is_process = arguments is None
     arguments = sys.argv[1:] if arguments is None else arguments
-    if arguments[:1] != ["hook"]:
+    if arguments[:1] != ["hook"] or arguments[1:2] in (["-h"], ["--help"]):
         from agentihooks.cli import main as verb
 
         return verb(arguments)

@@ -35,7 +35,8 @@ def main(arguments: Sequence[str]) -> int:
         # A folder may have any name, a terminal may know few characters.
         sys.stdout.reconfigure(errors="replace")
     try:
-        settings.load()
+        if options.verb is not _doctor:
+            settings.load()
         code: int = options.verb(options)
         print(end="", flush=True)
     except BrokenPipeError:
@@ -77,13 +78,20 @@ def _parser() -> argparse.ArgumentParser:
     attribute.add_argument("--json", action="store_true", help="print JSON for programs")
     attribute.set_defaults(verb=_attribute)
 
-    scope = verbs.add_parser("scope", help="a session's recorded history").add_subparsers(required=True, metavar="VERB")
-    show = scope.add_parser("show", help="all transitions of a session")
-    show.add_argument("session", metavar="SESSION")
+    scope = verbs.add_parser(
+        "scope", help="a session's recorded history", description="Read a session's scope log, or change its task."
+    ).add_subparsers(required=True, metavar="VERB")
+    of_session = "a session's id; a subagent's is SESSION.agent-ID"
+    show = scope.add_parser(
+        "show", help="all transitions of a session", description="Show when a session was where, on which task."
+    )
+    show.add_argument("session", metavar="SESSION", help=of_session)
     show.add_argument("--json", action="store_true", help="print JSON for programs")
     show.set_defaults(verb=_scope_show)
-    at = scope.add_parser("at", help="the scope in force at a time")
-    at.add_argument("session", metavar="SESSION")
+    at = scope.add_parser(
+        "at", help="the scope in force at a time", description="Show each field of the scope in force at a time."
+    )
+    at.add_argument("session", metavar="SESSION", help=of_session)
     at.add_argument("time", metavar="TIME", help="ISO 8601, such as 2026-10-08T10:00:00Z; naive is UTC")
     at.add_argument("--json", action="store_true", help="print JSON for programs")
     at.set_defaults(verb=_scope_at)
@@ -100,15 +108,22 @@ def _parser() -> argparse.ArgumentParser:
     change.add_argument("--at", metavar="TIME", help="ISO 8601; by default now")
     change.set_defaults(verb=_scope_set)
 
-    status = verbs.add_parser("status", help="every session's scope now, and since when")
+    status = verbs.add_parser(
+        "status",
+        help="every session's scope now, and since when",
+        description="Show where each session is and what it works on, and which are in each other's way.",
+    )
+    status.add_argument("--all", action="store_true", help="also those not heard of for a week")
     status.add_argument("--json", action="store_true", help="print JSON for programs")
     status.set_defaults(verb=_status)
 
     sweep = verbs.add_parser(
         "sweep",
         help="read what hooks have missed",
-        description="Observe every transcript here, as the hooks would have. Sweeping again records nothing.",
+        description="Observe every transcript here, as the hooks would have: moves go into the logs, markers, old ones "
+        "as well, into the outbox. Sweeping again records nothing.",
     )
+    sweep.add_argument("--no-markers", action="store_true", help="leave the markers for a later sweep, or the hooks")
     sweep.add_argument("--json", action="store_true", help="print JSON for programs")
     sweep.set_defaults(verb=_sweep)
 
@@ -134,16 +149,25 @@ def _parser() -> argparse.ArgumentParser:
         edit.add_argument("--dry-run", action="store_true", help="print the change as a diff, and make none")
         edit.set_defaults(verb=act)
 
-    # Told apart in `__main__`, before there is a parser; here for the help.
-    verbs.add_parser("hook", help="what the agents call: reads a payload, prints nothing, exits 0")
+    # Run by `__main__`, before there is a parser; here for the help.
+    hook = verbs.add_parser(
+        "hook",
+        help="what the agents call: reads a payload, prints nothing, exits 0",
+        description="Read one event's payload from standard input. Prints nothing and exits 0, whatever happens.",
+    )
+    hook.add_argument("agent", metavar="AGENT", help="claude, codex, or another plugin's name")
     return parser
 
 
 def _add_outbox(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    outbox = verbs.add_parser("outbox", help="markers that wait, and those that were refused").add_subparsers(
-        required=True, metavar="VERB"
+    outbox = verbs.add_parser(
+        "outbox",
+        help="markers that wait, and those that were refused",
+        description="Look after the markers that a brain, or another sink, does not have yet.",
+    ).add_subparsers(required=True, metavar="VERB")
+    listing = outbox.add_parser(
+        "list", help="what waits or was set aside, since when, and why", description="Show each marker's file."
     )
-    listing = outbox.add_parser("list", help="what waits or was set aside, since when, and why")
     listing.add_argument("--json", action="store_true", help="print JSON for programs")
     listing.set_defaults(verb=_outbox_list)
     drain = outbox.add_parser(
@@ -174,7 +198,9 @@ def _attribute(options: argparse.Namespace) -> int:
     from agentihooks.report import report
 
     plugins = Plugins.installed()
-    paths = options.paths or newest_transcripts(plugins, options.limit)
+    # The same file named twice has not happened twice.
+    named = {os.path.realpath(path): path for path in reversed(options.paths)}
+    paths = [*named.values()][::-1] or newest_transcripts(plugins, options.limit)
     reports, code = [], 0
     for path in paths:
         try:
@@ -225,7 +251,10 @@ def _scope_at(options: argparse.Namespace) -> int:
     from agentihooks.clock import instant
     from agentihooks.engine import scope_at, transitions
 
-    instant(options.time)
+    try:
+        instant(options.time)
+    except ValueError as error:
+        raise ValueError(f"{options.time!r} is {error}; give a time such as 2026-10-08T10:00:00Z") from None
     if not transitions(options.session):
         return _complain(f"no scope log for session {options.session}")
     scope = scope_at(options.session, options.time)
@@ -265,10 +294,10 @@ def _status(options: argparse.Namespace) -> int:
     from agentihooks.clock import now
     from agentihooks.engine import engine_at
     from agentihooks.home import home_directory
-    from agentihooks.status import status
+    from agentihooks.status import RECENT, status
 
     home = home_directory()
-    found = status(home, engine_at(home), now())
+    found = status(home, engine_at(home), now(), None if options.all else RECENT)
     if options.json:
         _print_json(found)
     else:
@@ -288,7 +317,7 @@ def _sweep(options: argparse.Namespace) -> int:
     engine = engine_at(home)
     files = known_transcripts(engine, os.environ)
     with progress("reading transcripts", len(files)) as advance:
-        result = sweep(engine, home, os.environ, files, advance)
+        result = sweep(engine, home, os.environ, files, advance, takes_markers=not options.no_markers)
     if options.json:
         _print_json(result)
     else:
@@ -345,12 +374,19 @@ def _outbox_retry(options: argparse.Namespace) -> int:
 
 
 def _doctor(options: argparse.Namespace) -> int:
+    from agentihooks import settings
     from agentihooks.clock import now
-    from agentihooks.doctor import examine
+    from agentihooks.doctor import Finding, examine
     from agentihooks.home import home_directory
     from agentihooks.plugins import Plugins
 
-    findings = examine(home_directory(), Plugins.installed(), os.environ, now())
+    findings = []
+    try:
+        settings.load()
+    except (ValueError, OSError) as error:
+        advice = "mend it: until then nothing in it counts"
+        findings.append(Finding(level="problem", about="settings", text=_reason(error), advice=advice))
+    findings += examine(home_directory(), Plugins.installed(), os.environ, now())
     if options.json:
         _print_json({"findings": findings})
     else:
@@ -404,6 +440,8 @@ def _reason(error: Exception) -> str:
 
 def _complain(message: str) -> int:
     """Say in one line what is wrong; return the exit code for bad input."""
+    # Where both go to one place, what is wrong comes after what was said before it.
+    sys.stdout.flush()
     print(f"agentihooks: {_plain(message)}", file=sys.stderr)
     return BAD_INPUT
 

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 LOOK_BACK = timedelta(days=7)
 """How far back the engine's own log is read."""
 
+FRESH_FOR = timedelta(days=1)
+"""An error that has not come again for longer needs nobody any more."""
+
 _MAKE_ROOM = "make room, or make it writable; until then nothing is recorded"
 
 # Reasons that are in the nature of transcripts and need nobody.
@@ -71,7 +74,8 @@ def _home(home_path: str, environ: Mapping[str, str]) -> Iterator[Finding]:
         text = "AGENTIHOOKS_SESSION_SCOPE=0: no transitions are written, markers take the preceding lookup"
         yield Finding(level="note", about="rollback", text=text, advice="unset it to go back; see rollback.md")
     if not home.exists():
-        ground = next(parent for parent in home.parents if parent.exists())
+        # A link to nowhere is in the way of all that would be made behind it.
+        ground = next(path for path in (home, *home.parents) if path.is_symlink() or path.exists())
         if ground.is_dir() and os.access(ground, os.W_OK | os.X_OK):
             yield Finding(level="note", about="home", text=f"{home} does not exist yet; the first hook creates it")
         else:
@@ -125,7 +129,7 @@ def _heard(home: str, environ: Mapping[str, str], now: datetime) -> Iterator[Fin
             level="note",
             about="events",
             text="no hook has fired yet",
-            advice="start a session in an agent, then look again",
+            advice="agentihooks install claude, or codex; then start a session, and look again",
         )
     if behind and not is_rolled_back(environ):
         text = f"transcripts that hold more than was read: {len(behind)}, such as that of {behind[0]}"
@@ -185,7 +189,7 @@ def _cursors(home: str) -> Iterator[Finding]:
         skipped.update(cursor.skipped)
     for reason, count in sorted(skipped.items()):
         level: Literal["ok", "note"] = "ok" if reason in _HARMLESS else "note"
-        yield Finding(level=level, about="passed over", text=f"{count} {SKIPS.get(reason, reason)}")
+        yield Finding(level=level, about="passed over", text=f"{count}x {SKIPS.get(reason, reason)}")
 
 
 def _known_cursors(home: str) -> Iterable[tuple[str, int, Cursor]]:
@@ -194,6 +198,7 @@ def _known_cursors(home: str) -> Iterable[tuple[str, int, Cursor]]:
 
 def _logbook(home: str, now: datetime) -> Iterator[Finding]:
     counts: Counter[tuple[str, str]] = Counter()
+    last: dict[tuple[str, str], datetime] = {}
     path = Path(logbook.path_of(home))
     try:
         lines = path.read_bytes().splitlines()
@@ -204,10 +209,15 @@ def _logbook(home: str, now: datetime) -> Iterator[Finding]:
             row = json.loads(line)
             moment = instant_or_none(row["at"])
             if row["level"] in ("warning", "error") and moment is not None and now - moment < LOOK_BACK:
-                counts[str(row.get("code", "")), str(row["message"])] += 1
+                reason = str(row.get("code", "")), str(row["message"])
+                counts[reason] += 1
+                last[reason] = moment
         except (ValueError, KeyError, TypeError):
             continue
     for (code, message), count in counts.most_common(10):
+        moment = last[code, message]
+        is_fresh = not code and now - moment < FRESH_FOR
         about = "refused" if code else "errors"
         text = f"{count}x {code + ': ' if code else ''}{message}"
-        yield Finding(level="note" if code else "problem", about=about, text=text, advice=f"see {path}")
+        advice = f"last at {moment.isoformat(timespec='seconds')}; see {path}"
+        yield Finding(level="problem" if is_fresh else "note", about=about, text=text, advice=advice)

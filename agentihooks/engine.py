@@ -419,7 +419,10 @@ def open_reader(path: FilePath, plugins: Plugins) -> Reader:
         raise NotATranscript(os.fspath(path), "no transcript: it holds no readable JSON line")
     reader: Reader | None = plugins.first("agentihooks_open_transcript", path=os.fspath(path), head=objects)
     if reader is None:
-        raise NotATranscript(os.fspath(path), f"no transcript of an agent known here ({', '.join(plugins.names())})")
+        raise NotATranscript(
+            os.fspath(path),
+            f"no transcript of an agent known here ({', '.join(plugins.names('agentihooks_open_transcript'))})",
+        )
     return reader
 
 

@@ -16,12 +16,21 @@ if TYPE_CHECKING:
 
 
 def make_private_directory(path: FilePath) -> None:
-    """Create *path* and its missing parents, each for its owner alone (0700). One that exists is left as it is."""
+    """
+    Create *path* and its missing parents, each for its owner alone (0700). One that exists is left as it is.
+
+    Raises:
+        OSError: It cannot be made, for one because a parent is a link to nowhere.
+    """
     try:
-        os.mkdir(path, 0o700)
-    except FileNotFoundError:
-        make_private_directory(os.path.dirname(path))
-        make_private_directory(path)
+        try:
+            os.mkdir(path, 0o700)
+        except FileNotFoundError:
+            parent = os.path.dirname(path)
+            if parent == path or os.path.islink(parent):
+                raise
+            make_private_directory(parent)
+            os.mkdir(path, 0o700)
     except FileExistsError:
         pass
 

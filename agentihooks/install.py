@@ -41,10 +41,13 @@ def settings_of(agent: str, environ: Mapping[str, str], scope: SettingsScope, fo
     Return what an agent's plugin says of its settings file.
 
     Raises:
-        PluginFault: There is no such plugin, it has nothing to install, or it raised.
-        ValueError: It has no settings file for this scope.
+        PluginFault: Its plugin raised.
+        ValueError: No plugin of this name has anything to install, or there is no settings file for this scope.
     """
     plugins = Plugins.bundled([agent]) if agent in BUNDLED else Plugins.installed(environ)
+    if agent not in plugins.names("agentihooks_hook_settings"):
+        known = ", ".join(Plugins.installed(environ).names("agentihooks_hook_settings"))
+        raise ValueError(f"{agent!r} is no agent that hooks can be installed for; there are {known}")
     settings: HookSettings | None = plugins.of(
         agent, "agentihooks_hook_settings", environ=environ, scope=scope, folder=folder
     )

@@ -72,13 +72,19 @@ class Plugins:
                 plugins.register(entry_point.name, module)
         return plugins
 
-    def names(self) -> list[str]:
-        """Return the names of the plugins in use."""
+    def names(self, hook: str = "") -> list[str]:
+        """Return the names of the plugins in use; with *hook*, of those that implement it."""
+        if hook:
+            return [implementation.plugin_name for implementation in getattr(self._manager.hook, hook).get_hookimpls()]
         return [name for name, _ in self._manager.list_name_plugin()]
 
     def each(self, hook: str, **arguments: Any) -> Iterator[Any]:
-        """Yield what each plugin's *hook* returns, but for None and for plugins that raise."""
-        yield from self._call(reversed(getattr(self._manager.hook, hook).get_hookimpls()), hook, arguments)
+        """
+        Yield what each plugin's *hook* returns, but for None and for plugins that raise.
+
+        In the order in which they were registered, the bundled ones first: no stranger answers for a known agent.
+        """
+        yield from self._call(getattr(self._manager.hook, hook).get_hookimpls(), hook, arguments)
 
     def _call(self, implementations: Iterable[Any], hook: str, arguments: Mapping[str, Any]) -> Iterator[Any]:
         for implementation in implementations:

@@ -66,7 +66,7 @@ def _settings(data: bytes) -> Mapping[str, str]:
 
 def _text(name: str, value: Any) -> str:
     if name not in NAMES:
-        raise ValueError(f"{name} is no setting; those it may hold are {', '.join(NAMES)}")
+        raise ValueError(f"{name} is no setting that this file may hold")
     if isinstance(value, bool):
         return str(int(value))
     if isinstance(value, str | int | float):

@@ -18,8 +18,13 @@ if TYPE_CHECKING:
 
     from agentihooks.engine import Engine
 
+RECENT = timedelta(days=7)
+"""What was heard of within this time is shown unless all is asked for."""
+
 LIVE_FOR = timedelta(minutes=30)
 """A session that was not heard of for longer is not taken to be at work."""
+
+_NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @attrs.frozen(kw_only=True)
@@ -36,14 +41,27 @@ class SessionStatus:
 
 @attrs.frozen(kw_only=True)
 class Status:
-    """The sessions, the one heard of last at the end, and what is worth a look."""
+    """
+    The sessions, the one heard of last at the end, each before its subagents; and what is worth a look.
+
+    `older` is how many sessions and subagents were left out.
+    """
 
     sessions: list[SessionStatus]
     warnings: list[str]
+    older: int = 0
 
 
-def status(home: str, engine: Engine, now: datetime) -> Status:
-    """Return the state of all sessions that have a scope log or that a hook has told of."""
+def status(home: str, engine: Engine, now: datetime, within: timedelta | None = None) -> Status:
+    """
+    Return the state of the sessions that have a scope log or that a hook has told of.
+
+    Args:
+        home: The home directory.
+        engine: On that home.
+        now: The present instant.
+        within: Only those heard of within this time; None for all.
+    """
     heard = {own_id: (state, heard_at) for own_id, state, heard_at in session_state.known(home)}
     sessions = []
     for own_id in sorted({*engine.log.sessions(), *heard}):
@@ -65,11 +83,25 @@ def status(home: str, engine: Engine, now: datetime) -> Status:
                 and now - last < LIVE_FOR,
             )
         )
+    count = len(sessions)
+    heard_of = {each.session_id: instant(each.heard_at) if each.heard_at else _NEVER for each in sessions}
+    if within is not None:
+        sessions = [each for each in sessions if now - heard_of[each.session_id] < within]
+    latest_of: dict[str, datetime] = {}
+    for each in sessions:
+        root = session_of(each.session_id)
+        latest_of[root] = max(heard_of[each.session_id], latest_of.get(root, _NEVER))
     sessions.sort(
-        key=lambda session: instant(session.heard_at) if session.heard_at else datetime.min.replace(tzinfo=UTC)
+        key=lambda each: (
+            latest_of[root := session_of(each.session_id)],
+            root,
+            each.session_id != root,
+            heard_of[each.session_id],
+        )
     )
     live = [session for session in sessions if session.is_live]
     return Status(
+        older=count - len(sessions),
         sessions=sessions,
         warnings=[
             *_shared(live, "the checkout", _checkout),

@@ -47,7 +47,13 @@ def known_transcripts(engine: Engine, environ: Mapping[str, str]) -> list[Transc
 
 
 def sweep(
-    engine: Engine, home: str, environ: Mapping[str, str], files: list[TranscriptFile], progress: Callable[[], None]
+    engine: Engine,
+    home: str,
+    environ: Mapping[str, str],
+    files: list[TranscriptFile],
+    progress: Callable[[], None],
+    *,
+    takes_markers: bool = True,
 ) -> SweepResult:
     """
     Read *files*, in their order, each from where the last pass over it ended. Markers are put by, not sent.
@@ -58,6 +64,7 @@ def sweep(
         environ: Whose folders and git settings to use; what it says of a task is ignored.
         files: See `known_transcripts`.
         progress: Called after each file.
+        takes_markers: If not, they are left where they are: a later pass that takes them finds them all.
     """
     result = SweepResult()
     is_preceding = is_rolled_back(environ)
@@ -65,10 +72,12 @@ def sweep(
     for file in files:
         try:
             harvest = Harvest(Sender(session_id=file.session_id), engine, home, environ, is_preceding=is_preceding)
-            harvest.is_full = True
-            while harvest.is_full:
-                done = engine.read_on(file.session_id, file.path, environ, harvest, records=not is_preceding)
+            companion = harvest if takes_markers else None
+            while True:
+                done = engine.read_on(file.session_id, file.path, environ, companion, records=not is_preceding)
                 result.recorded += done.recorded
+                if not harvest.is_full:
+                    break
             result.markers += harvest.found
             result.transcripts += 1
         except NotATranscript:

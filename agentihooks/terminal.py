@@ -21,6 +21,7 @@ from rich.text import Text
 
 from agentihooks.clock import instant, instant_or_none
 from agentihooks.report import KINDS
+from agentihooks.session_ids import agent_of
 from agentihooks.transcript import SKIPS
 
 if TYPE_CHECKING:
@@ -113,9 +114,9 @@ def _show_report(out: Console, report: TranscriptReport) -> None:
     if not report.emitters:
         _print_line(out, 2, "no entries of a session")
     labels = " + ".join(f"{count} {label}" for label, count in report.labels.items())
-    _print_line(out, 2, f"{labels} = {report.events} events")
+    _print_line(out, 2, f"{labels} = {report.events} event{'s' if report.events != 1 else ''}")
     for reason, count in report.skipped.items():
-        _print_line(out, 2, (f"passed over: {count} {SKIPS.get(reason, reason)}", "yellow"))
+        _print_line(out, 2, (f"passed over: {count}x {SKIPS.get(reason, reason)}", "yellow"))
     out.print()
 
 
@@ -129,7 +130,7 @@ def _show_emitter(out: Console, emitter: EmitterReport) -> None:
             if (day := _day(text))
         }
     )
-    span = " to ".join(dict.fromkeys((days[0], days[-1]))) + " UTC" if days else "no times"
+    span = "/".join(_span(days)) + " UTC" if days else "no times"
     source = ", recorded" if emitter.is_recorded else ""
     _print_line(out, 2, (printable(title), "bold"), f"  {span}{source}")
     if not emitter.stretches:
@@ -151,23 +152,26 @@ def _show_emitter(out: Console, emitter: EmitterReport) -> None:
 
 def show_status(out: Console, status: Status, now: datetime) -> None:
     """Print where each session is now, a line each, the one heard of last at the end; then what is worth a look."""
+    older = f"{status.older} not heard of for a week: agentihooks status --all" if status.older else ""
     if not status.sessions:
-        out.print("no session is known yet")
+        out.print(older or "no session is known yet")
         return
-    table = _Table(("heard of", "since"), ("session", "project or folder", "branch", "task"))
+    table = _Table(("heard of", "since", "session"), ("project or folder", "branch", "task"))
     for session in status.sessions:
         style = "" if session.is_live else "dim"
         scope = session.scope
         table.add(
             _ago(session.heard_at, now),
             _ago(session.since, now),
-            _cell(session.session_id),
+            _cell(f"  subagent {agent_id}" if (agent_id := agent_of(session.session_id)) else session.session_id),
             _cell(_where(scope) + (f" [{scope['worktree']}]" if scope.get("worktree") else "")),
             _cell(scope.get("branch", "")),
             _cell(scope.get("task", "")),
             style=style,
         )
     table.print(out, 0)
+    if older:
+        _print_line(out, 0, (older, "dim"))
     for warning in status.warnings:
         _print_line(out, 0, (f"warning: {printable(warning)}", "yellow"))
 
@@ -178,11 +182,11 @@ def show_waiting(out: Console, markers: Sequence[WaitingMarker], now: datetime) 
         out.print("nothing waits")
         return
     styles = {"waiting": "", "held": "yellow", "bad": "red"}
-    table = _Table(("for", "state", "since", "type"), ("session", "project", "file"))
+    # `outbox retry` takes the file's name as it stands here.
+    table = _Table(("for", "state", "since", "file"), ("project", "session"))
     for marker in markers:
-        cells = (marker.type, marker.session_id, marker.project, marker.name)
-        since = _ago(marker.since, now)
-        table.add(_cell(marker.receiver), marker.state, since, *map(_cell, cells), style=styles[marker.state])
+        cells = _cell(marker.name), _cell(marker.project), _cell(marker.session_id)
+        table.add(_cell(marker.receiver), marker.state, _ago(marker.since, now), *cells, style=styles[marker.state])
     table.print(out, 0)
     for marker in {(marker.receiver, marker.state, marker.reason): marker for marker in markers}.values():
         until = f"; next attempt after {_clock(marker.next_attempt, [])} UTC" if marker.next_attempt else ""
@@ -195,9 +199,9 @@ def show_findings(out: Console, findings: Iterable[Finding]) -> None:
     styles = {"ok": "green", "note": "yellow", "problem": "red"}
     for finding in findings:
         line = f"{finding.about}: {printable(finding.text)}"
-        _print_line(out, 0, (f"{finding.level:<7}", styles[finding.level]), "  ", line)
+        _print_line(out, 0, (f"{finding.level:<7}", styles[finding.level]), "  ", line, hang=9)
         if finding.advice:
-            _print_line(out, 9, printable(finding.advice))
+            _print_line(out, 9, printable(finding.advice), hang=0)
 
 
 def show_transitions(out: Console, transitions: Iterable[Transition]) -> None:
@@ -256,8 +260,16 @@ class _Table:
         return set_cell_size(cell, width) if cell_len(cell) <= width else set_cell_size(cell, width - 1) + "…"
 
 
-def _print_line(out: Console, indent: int, *parts: str | tuple[str, str]) -> None:
-    out.print(Text(" " * indent), Text.assemble(*parts), sep="", soft_wrap=True)
+def _print_line(out: Console, indent: int, *parts: str | tuple[str, str], hang: int = 2) -> None:
+    """Print a line; on a terminal it is wrapped between words, and goes on *hang* columns further to the right."""
+    text = Text.assemble(*parts)
+    if not out.is_terminal or cell_len(text.plain) <= out.width - indent:
+        out.print(Text(" " * indent), text, sep="", soft_wrap=True)
+        return
+    first, *others = text.wrap(out, out.width - indent - hang) or [text]
+    out.print(Text(" " * indent), first, sep="", soft_wrap=True)
+    for line in others:
+        out.print(Text(" " * (indent + hang)), line, sep="", soft_wrap=True)
 
 
 def _counts(events: Counter[str]) -> list[str]:
@@ -290,6 +302,12 @@ def _ago(text: str, now: datetime) -> str:
 def _day(text: str) -> str:
     moment = instant_or_none(text)
     return f"{moment:%Y-%m-%d}" if moment else ""
+
+
+def _span(days: Sequence[str]) -> list[str]:
+    """Return the first day and the last, if they differ; without the year that both have (ISO 8601, an interval)."""
+    first, last = days[0], days[-1]
+    return [first] if first == last else [first, last.removeprefix(first[:5])]
 
 
 def _clock(text: str, days: Sequence[str]) -> str:

@@ -64,7 +64,7 @@ def _file(agent: str, settings: HookSettings) -> Iterator[Finding]:
     try:
         text = path.read_bytes().decode()
         ours = installed(text, agent)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return
     except ValueError as error:
         yield Finding(level="problem", about=about, text=f"{path}: {error}", advice="repair it, then look again")

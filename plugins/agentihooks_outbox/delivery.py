@@ -210,7 +210,7 @@ class Drain:
         before = State.load(path)
         until = before.held_until(self._name, self._clock())
         if until:
-            reason = f"{before.reason}; it asked to wait until {until}"
+            reason = f"{before.reason}; it asked to wait until {until[:19]}Z"
             return Delivery(kept=len(self._outbox.waiting()), reason=reason)
         reason = retry_at = ""
         try:

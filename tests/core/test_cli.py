@@ -132,6 +132,12 @@ class TestAttribute:
         assert (0, True) == (code, err.startswith("agentihooks: plugin broken: cannot be imported: "))
 
 
+def test_a_transcript_named_twice(claude: Claude, capsys: pytest.CaptureFixture[str]) -> None:
+    """What happened in it has not happened twice."""
+    (found,) = listed(capsys, "attribute", claude.path, claude.path.parent / "." / claude.path.name)["transcripts"]
+    assert str(claude.path) == found["path"]
+
+
 class TestBadTranscripts:
     """Files that are none, or damaged: exit 2 and one line, or what could be read."""
 
@@ -357,7 +363,7 @@ class TestStatus:
         """Programs get it in JSON."""
         Claude().fire("SessionStart", tmp_path)
         found = listed(capsys, "status")
-        assert {"sessions", "warnings"} == found.keys()
+        assert {"sessions", "warnings", "older"} == found.keys()
         assert [(SESSION, "claude", True)] == [
             (each["session_id"], each["agent"], each["is_live"]) for each in found["sessions"]
         ]
@@ -471,6 +477,13 @@ class TestMain:
 
         monkeypatch.setattr(cli, "_status", interrupt)
         assert (130, "", "") == run(capsys, "status")
+
+    def test_the_hook_s_help(self, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        """Whoever asks what the hook is gets an answer; no event is taken from that."""
+        with pytest.raises(SystemExit, match="0"):
+            main(["hook", "--help"])
+        assert "Read one event's payload from standard input." in capsys.readouterr().out
+        assert not home.exists()
 
     def test_the_hook(self, home: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
         """The hook is reached through the command, with whatever arguments, and says nothing."""

@@ -43,6 +43,13 @@ def levels(about: str, later: timedelta = timedelta()) -> list[str]:
 class TestHome:
     """Whether there is a place to write to, and nobody else's."""
 
+    @pytest.mark.parametrize("below", [".", "a/b"])
+    def test_a_link_to_nowhere(self, home: Path, monkeypatch: pytest.MonkeyPatch, below: str) -> None:
+        """Behind a link to nowhere there will never be a home."""
+        home.symlink_to(home.parent / "nowhere")
+        monkeypatch.setenv("AGENTIHOOKS_HOME", str(home / below))
+        assert ["problem"] == levels("home")
+
     def test_none_yet(self, home: Path) -> None:
         """A home that is yet to be made is no problem, and is not made."""
         (finding,) = found("home")
@@ -206,7 +213,7 @@ class TestTranscripts:
         claude.append(claude.path.read_bytes() + b"}{\n" + b'{"type": "unheard-of", "sessionId": "s"}\n')
         claude.fire("Stop", alpha)
         told = {finding.text: finding.level for finding in found("passed over")}
-        assert "note" == told["1 damaged lines, or parts of lines, that are not JSON"]
+        assert "note" == told["1x damaged lines, or parts of lines, that are not JSON"]
         assert {"ok"} == {level for text, level in told.items() if "damaged" not in text}
 
 
@@ -257,9 +264,10 @@ class TestLogbook:
         ]
 
     def test_last_week_s(self, home: Path) -> None:
-        """What is a week old is nobody's concern any more."""
+        """What has not come again for a day needs nobody, and what is a week old is not worth a word."""
         logbook.write(home, "error", "no disk")
-        assert ["problem"] == levels("errors", timedelta(days=6))
+        assert ["problem"] == levels("errors", timedelta(hours=23))
+        assert ["note"] == levels("errors", timedelta(days=6))
         assert [] == levels("errors", timedelta(days=8))
 
     @pytest.mark.parametrize("row", ["torn", "[]", "1", "{}", '{"at": "now", "level": "error", "message": "m"}'])

@@ -24,6 +24,20 @@ def test_private_directories(tmp_path: Path) -> None:
     assert [0o700] * 3 == modes(tmp_path / "a", tmp_path / "a" / "b", tmp_path / "a" / "b" / "c")
 
 
+@pytest.mark.parametrize("made", ["link", "link/a", "link/a/b"])
+def test_a_link_to_nowhere(tmp_path: Path, made: str) -> None:
+    """Behind a link to nowhere nothing can be made, which is told at once."""
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere" / "at all")
+    with pytest.raises(FileNotFoundError):
+        replace_file(tmp_path / made / "file", b"one")
+
+
+def test_where_nothing_can_be_made() -> None:
+    """Some directories say that there is none of a name, and take none either."""
+    with pytest.raises(OSError, match="nope"):
+        make_private_directory("/proc/nope/a")
+
+
 def test_a_directory_that_exists_is_left_as_it_is(tmp_path: Path) -> None:
     """Nobody's rights are taken away."""
     (tmp_path / "a").mkdir(mode=0o755)

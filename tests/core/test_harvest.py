@@ -109,6 +109,12 @@ def work_on(engine: Engine, task: str, clock: str, own_id: str = SESSION) -> Non
     engine.record_scope(own_id, Scope.of({**latest.scope.as_dict(), "task": task}), at(clock))
 
 
+def begin(session: Claude | Codex, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start a session before anything is said in it."""
+    set_clock(monkeypatch, "09:58")
+    session.fire("SessionStart", folder)
+
+
 def swept(engine: Engine, home: Path, environ: Mapping[str, str] | None = None) -> int:
     """Sweep; return how many markers were found."""
     environ = os.environ if environ is None else environ
@@ -380,12 +386,18 @@ class TestOnce:
     """One marker, however often and wherever it is read."""
 
     @AGENTS
-    def test_in_the_transcript_first(self, home: Path, alpha: Path, agent: type[Claude | Codex]) -> None:
-        """A marker that the payload repeats after the transcript leaves once, with the transcript's time."""
+    def test_in_the_transcript_first(
+        self, home: Path, alpha: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch, agent: type[Claude | Codex]
+    ) -> None:
+        """A marker that the payload repeats after the transcript leaves once, as of the transcript's time."""
         session = agent()
+        begin(session, alpha, monkeypatch)
         session.say("10:00", alpha, lesson())
-        session.fire("Stop", alpha, last_assistant_message=lesson())
-        session.fire("Stop", alpha, last_assistant_message=lesson())
+        work_on(engine, "second", "10:01")
+        set_clock(monkeypatch, "10:02")
+        for _ in range(2):
+            session.fire("Stop", alpha, last_assistant_message=lesson())
+        assert [("Pin it.", "")] == told(home, "task")
         assert [at("10:00")] == [row["ts"] for row in waiting(home)]
 
     @AGENTS
@@ -490,13 +502,18 @@ class TestOnce:
         assert ["2025-06-01T10:01:00+00:00"] == [row["ts"] for row in waiting(home)]
 
     @AGENTS
-    def test_in_a_payload_that_is_late(self, home: Path, alpha: Path, agent: type[Claude | Codex]) -> None:
+    def test_in_a_payload_that_is_late(
+        self, home: Path, alpha: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch, agent: type[Claude | Codex]
+    ) -> None:
         """A Stop that comes when the next prompt is in the transcript already tells nothing again."""
         session = agent()
+        begin(session, alpha, monkeypatch)
         session.say("10:00", alpha, lesson())
-        session.ask("10:01", alpha)
+        work_on(engine, "second", "10:01")
+        session.ask("10:02", alpha)
+        set_clock(monkeypatch, "10:03")
         session.fire("Stop", alpha, last_assistant_message=lesson())
-        assert [at("10:00")] == [row["ts"] for row in waiting(home)]
+        assert [("Pin it.", "")] == told(home, "task")
 
     @AGENTS
     def test_half_of_a_character(self, home: Path, alpha: Path, agent: type[Claude | Codex]) -> None:
@@ -760,11 +777,13 @@ class TestMany:
     ) -> None:
         """A payload that the transcript has behind the end of a pass is not taken for news."""
         monkeypatch.setenv("BRAIN_WRITER_MAX_MARKERS", "1")
+        begin(claude, alpha, monkeypatch)
         self.contents(claude, alpha, 4)
         claude.ask("10:05", alpha)
         claude.say("10:06", alpha, lesson())
-        claude.fire("Stop", alpha, last_assistant_message=lesson())
         work_on(engine, "second", "10:07")
+        set_clock(monkeypatch, "10:08")
+        claude.fire("Stop", alpha, last_assistant_message=lesson())
         for _ in range(5):
             claude.fire("Stop", alpha)
         assert [("Pin it.", "")] == [row for row in told(home, "task") if row[0] == "Pin it."]

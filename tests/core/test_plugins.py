@@ -57,11 +57,11 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_every_answer_counts() -> None:
-    """Each plugin's answer is given, but for None; the plugin that came last is asked first."""
-    plugins = Plugins({"a": plugin("one"), "b": plugin(), "c": plugin("three")})
-    assert ["three", "one"] == [*plugins.each(SESSION_HOOK, environ={})]
-    assert "three" == plugins.first(SESSION_HOOK, environ={})
-    assert ["a", "b", "c"] == plugins.names()
+    """Each plugin's answer is given, but for None; the plugin that came first is asked first."""
+    plugins = Plugins({"a": plugin("one"), "b": plugin(), "c": plugin("three"), "d": ModuleType("empty")})
+    assert ["one", "three"] == [*plugins.each(SESSION_HOOK, environ={})]
+    assert "one" == plugins.first(SESSION_HOOK, environ={})
+    assert (["a", "b", "c", "d"], ["a", "b", "c"]) == (plugins.names(), plugins.names(SESSION_HOOK))
 
 
 def test_no_answer_is_none() -> None:
@@ -82,10 +82,10 @@ def test_one_plugin_is_asked_by_name() -> None:
 
 def test_a_plugin_that_raises_is_passed_over() -> None:
     """What a plugin raises is kept as its fault, and the others are asked all the same."""
-    plugins = Plugins({"a": plugin("one"), "b": plugin(RuntimeError("broken"))})
-    assert "one" == plugins.first(SESSION_HOOK, environ={})
-    assert plugins.of("b", SESSION_HOOK, environ={}) is None
-    assert [f"plugin b: {SESSION_HOOK} raised RuntimeError('broken')"] * 2 == [*map(str, plugins.faults)]
+    plugins = Plugins({"a": plugin(RuntimeError("broken")), "b": plugin("two")})
+    assert "two" == plugins.first(SESSION_HOOK, environ={})
+    assert plugins.of("a", SESSION_HOOK, environ={}) is None
+    assert [f"plugin a: {SESSION_HOOK} raised RuntimeError('broken')"] * 2 == [*map(str, plugins.faults)]
 
 
 def test_a_plugin_that_raises_on_the_way_is_passed_over() -> None:
@@ -95,9 +95,9 @@ def test_a_plugin_that_raises_on_the_way_is_passed_over() -> None:
         yield "one"
         raise OSError("gone")
 
-    plugins = Plugins({"a": plugin(["three"]), "b": plugin(results())})
+    plugins = Plugins({"a": plugin(results()), "b": plugin(["three"])})
     assert ["one", "three"] == [result for each in plugins.each(SESSION_HOOK, environ={}) for result in each]
-    assert [f"plugin b: {SESSION_HOOK} raised OSError('gone')"] == [*map(str, plugins.faults)]
+    assert [f"plugin a: {SESSION_HOOK} raised OSError('gone')"] == [*map(str, plugins.faults)]
 
 
 def test_a_misspelt_hook_is_a_fault() -> None:

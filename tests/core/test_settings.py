@@ -74,7 +74,7 @@ def test_no_file(home: Path) -> None:
     [
         ("BRAIN_URL", "Expected '='"),
         (b"\xff", "can't decode"),
-        ('BRAIN_URI = "x"', "BRAIN_URI is no setting; those it may hold are AGENTIHOOKS_SESSION_SCOPE, "),
+        ('BRAIN_URI = "x"', "BRAIN_URI is no setting that this file may hold"),
         ('AGENTIHOOKS_SWARM_TASK = "T-1"', "AGENTIHOOKS_SWARM_TASK is no setting"),
         ("[BRAIN_URL]", "BRAIN_URL must be text or a number"),
         ("BRAIN_URL = []", "BRAIN_URL must be text or a number"),
@@ -91,6 +91,15 @@ def test_mistakes(home: Path, file: Path, capsys: pytest.CaptureFixture[str], te
     assert 2 == main(["status"])
     out, complaint = capsys.readouterr()
     assert ("", 1, True) == (out, len(complaint.splitlines()), complaint.startswith(f"agentihooks: {file}: "))
+
+
+def test_the_doctor(home: Path, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The doctor counts a mistake among what it finds, and looks at everything else."""
+    file.write_text("x = 1")
+    assert 1 == main(["doctor"])
+    first, *others = capsys.readouterr().out.splitlines()
+    assert f"problem  settings: {file}: x is no setting that this file may hold" == first
+    assert [] != [line for line in others if "scope log: " in line]
 
 
 def test_a_hook(home: Path, file: Path, claude: Claude) -> None:

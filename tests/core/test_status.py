@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agentihooks import Engine, session_state
-from agentihooks.status import LIVE_FOR, Status, status
+from agentihooks.status import LIVE_FOR, RECENT, Status, status
 from agentihooks.testing import scope
 from tests.sessions import at, repository, worktree
 
@@ -92,6 +92,24 @@ def test_the_order(engine: Engine) -> None:
     session(engine, "c", None, name="alpha")
     session(engine, "d", NOW - timedelta(seconds=1), name="alpha")
     assert ["a", "c", "d", "b"] == [each.session_id for each in found(engine).sessions]
+
+
+def test_subagents_stand_below_their_session(engine: Engine) -> None:
+    """However long ago a session was heard of itself, it is as fresh as its subagents."""
+    session(engine, "b", NOW - timedelta(minutes=1), name="alpha")
+    session(engine, "a", NOW - timedelta(hours=1), name="alpha")
+    session(engine, "a.agent-2", NOW, name="alpha")
+    session(engine, "a.agent-1", NOW - timedelta(hours=2), name="alpha")
+    assert ["b", "a", "a.agent-1", "a.agent-2"] == [each.session_id for each in found(engine).sessions]
+
+
+def test_what_is_old_is_left_out(engine: Engine) -> None:
+    """Sessions and subagents not heard of for long are counted, and shown if asked for."""
+    session(engine, "a", NOW - timedelta(days=8), name="alpha")
+    session(engine, "b", NOW - timedelta(days=6), name="alpha")
+    recent = status(os.environ["AGENTIHOOKS_HOME"], engine, NOW, RECENT)
+    assert (["b"], 1) == ([each.session_id for each in recent.sessions], recent.older)
+    assert (["a", "b"], 0) == ([each.session_id for each in found(engine).sessions], found(engine).older)
 
 
 class TestWarnings:

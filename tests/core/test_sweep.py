@@ -23,13 +23,13 @@ def alpha(tmp_path: Path) -> Path:
     return repository(tmp_path / "alpha")
 
 
-def swept(steps: list[None] | None = None) -> SweepResult:
+def swept(steps: list[None] | None = None, *, takes_markers: bool = True) -> SweepResult:
     """Sweep, as the command does."""
     home = os.environ["AGENTIHOOKS_HOME"]
     engine = Engine.at_home(home)
     transcripts = known_transcripts(engine, os.environ)
     progress = [] if steps is None else steps
-    return sweep(engine, home, os.environ, transcripts, lambda: progress.append(None))
+    return sweep(engine, home, os.environ, transcripts, lambda: progress.append(None), takes_markers=takes_markers)
 
 
 def test_nothing(home: Path) -> None:
@@ -51,6 +51,13 @@ def test_sessions_without_hooks(alpha: Path, tmp_path: Path) -> None:
     assert [(str(alpha), at("10:00")), (str(tmp_path), at("10:05"))] == scopes(SESSION, "cwd", "at")
     assert [(str(tmp_path), at("10:01"))] == scopes(f"{SESSION}.agent-a1", "cwd", "at")
     assert [("alpha", at("10:02"))] == scopes(OTHER, "project", "at")
+
+
+def test_without_markers(alpha: Path) -> None:
+    """Markers may be left for a later sweep, which finds all of them; moves are recorded meanwhile."""
+    Claude().say("10:00", alpha, "<!-- @lesson -->Pin it.<!-- @/lesson -->")
+    done = [swept(takes_markers=takes_markers) for takes_markers in (False, True, True)]
+    assert [(1, 0), (0, 1), (0, 0)] == [(each.recorded, each.markers) for each in done]
 
 
 def test_again(home: Path, alpha: Path, tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ class TestReports:
                 10:10:00 10:30:00 …/scrat… -        -        -            -    2     -     -
               subagent a1  no times
               1241 scoped + 0 explicit + 0 fleet + 2 unknown + 0 refused = 1243 events
-              passed over: 3 damaged lines, or parts of lines, that are not JSON
+              passed over: 3x damaged lines, or parts of lines, that are not JSON
 
             all by task and project
               task    project or folder  prompts  msgs  tools  marks
@@ -186,7 +186,7 @@ class TestReports:
         report = reported()
         report.emitters[0].stretches[1].last_event = "2025-06-03T09:00:00Z"
         lines = shown(lambda out: show_reports(out, [report]))
-        assert lines[1].endswith("2025-06-01 to 2025-06-03 UTC, recorded")
+        assert lines[1].endswith("2025-06-01/06-03 UTC, recorded")
         assert lines[3].split()[:4] == ["06-01", "10:00", "06-01", "10:10"]
 
     def test_wide_characters(self) -> None:
@@ -243,6 +243,10 @@ class TestStatus:
         """Without sessions that is said."""
         status = Status(sessions=[], warnings=[])
         assert ["no session is known yet"] == shown(lambda out: show_status(out, status, NOW))
+        older = Status(sessions=[], warnings=[], older=3)
+        assert ["3 not heard of for a week: agentihooks status --all"] == shown(
+            lambda out: show_status(out, older, NOW)
+        )
 
     def test_some(self) -> None:
         """Each session has a line; warnings stand below."""
@@ -255,11 +259,15 @@ class TestStatus:
             is_live=True,
         )
         silent = SessionStatus(session_id="s2", agent="", scope={}, since="", heard_at="", is_live=False)
-        status = Status(sessions=[silent, session], warnings=[f"s1 and s2 share task {HOSTILE}"])
+        agent = SessionStatus(session_id="s1.agent-a1", agent="", scope={}, since="", heard_at="", is_live=False)
+        warnings = [f"s1 and s2 share task {HOSTILE}"]
+        status = Status(sessions=[silent, session, agent], warnings=warnings, older=2)
         expected = [
-            "heard of  since  session  project or folder    branch  task",
-            "-         -      s2       -                    -       -",
-            "1m        2h     s1       fixture/alpha [one]  main    red gnp.exe",
+            "heard of  since  session        project or folder    branch  task",
+            "-         -      s2             -                    -       -",
+            "1m        2h     s1             fixture/alpha [one]  main    red gnp.exe",
+            "-         -        subagent a1  -                    -       -",
+            "2 not heard of for a week: agentihooks status --all",
             "warning: s1 and s2 share task red gnp.exe",
         ]
         assert expected == shown(lambda out: show_status(out, status, NOW))

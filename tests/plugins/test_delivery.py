@@ -482,7 +482,7 @@ def test_held(home: Path, brain: FakeBrain, status: int) -> None:
     keys = wait_for(home)
     brain.say(Reply(status=status, headers={"Retry-After": "60"}, body=b"full"))
     send(home, brain)
-    reason = f"the brain answered {status}: full; it asked to wait until 2026-10-08T12:01:00+00:00"
+    reason = f"the brain answered {status}: full; it asked to wait until 2026-10-08T12:01:00Z"
     assert Delivery(kept=1, reason=reason) == send(home, brain)
     assert 1 == len(brain.received)
     later = drain(str(home), {"BRAIN_URL": brain.url}, clock=lambda: NOW + timedelta(seconds=60))

@@ -90,8 +90,8 @@ def test_list(waiting: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "list")
     heading, line, reason = out.splitlines()
     assert (0, "brain, waiting: BRAIN_URL is not set") == (code, reason)
-    assert ["for", "state", "since", "type", "session", "project", "file"] == heading.split()
-    assert ["brain", "waiting", "lesson", "s1", "fixture/alpha", NAME] == [
+    assert ["for", "state", "since", "file", "project", "session"] == heading.split()
+    assert ["brain", "waiting", NAME, "fixture/alpha", "s1"] == [
         cell for cell in line.split() if not cell.endswith(("d", "h"))
     ]
 
