@@ -270,7 +270,7 @@ class Engine:
             raise unsafe_session_id()
         return self.read_on(session_id, path, os.environ if environ is None else environ).recorded
 
-    def read_on(  # noqa: C901 - one pass, told in one piece
+    def read_on(  # noqa: C901, PLR0912 - one pass, told in one piece
         self,
         session_id: str,
         path: FilePath,
@@ -309,13 +309,17 @@ class Engine:
             if companion is not None:
                 companion.restore(cursor.companion)
             observed, followed = cursor.observed.offset, cursor.followed.offset
-            for entry in reader.entries(lines):
-                if records and (lines.offset > observed or lines.is_at_open_end):
-                    observer.see(entry)
-                # A line that is not whole yet comes again. What has no id to be known by then is left to that time.
-                is_new = entry.entry_id != "" if lines.is_at_open_end else lines.offset > followed
-                if companion is not None and is_new and companion.see(entry):
-                    lines.stop()
+            entries = reader.entries(lines)
+            if companion is None:
+                observer.watch(entries if records else ())
+            else:
+                for entry in entries:
+                    if records and (lines.offset > observed or lines.is_at_open_end):
+                        observer.see(entry)
+                    # A line that is not whole yet comes again. What has no id to be known by is left to that time.
+                    is_new = entry.entry_id != "" if lines.is_at_open_end else lines.offset > followed
+                    if is_new and companion.see(entry):
+                        lines.stop()
             recorded = self.place(session_id, observer.observations, environ, reader.skipped, cursor.positions)
             if companion is not None:
                 companion.finish()

@@ -53,23 +53,27 @@ class Observer:
     def __init__(self) -> None:
         self.observations: dict[tuple[str, str], list[Observation]] = {}
         self._last: dict[tuple[str, str], tuple[str, str | None]] = {}
-        self._before: Entry | None = None
+
+    def watch(self, entries: Iterable[Entry]) -> None:
+        """Take all of *entries*, in file order."""
+        cwd = branch = agent_id = session_id = None
+        for entry in entries:
+            if (
+                # Told without a call, since it is nearly every entry: it says what the one before it said.
+                entry.cwd == cwd
+                and entry.branch == branch
+                and entry.agent_id == agent_id
+                and entry.session_id == session_id
+            ):
+                continue
+            cwd, branch, agent_id, session_id = entry.cwd, entry.branch, entry.agent_id, entry.session_id
+            self.see(entry)
 
     def see(self, entry: Entry) -> None:
         """Take the next entry, in file order."""
-        cwd, branch, before = entry.cwd, entry.branch, self._before
+        cwd, branch = entry.cwd, entry.branch
         if cwd is None:
             return
-        if (
-            # Nearly every entry says what the one before it said.
-            before is not None
-            and cwd == before.cwd
-            and branch == before.branch
-            and entry.agent_id == before.agent_id
-            and entry.session_id == before.session_id
-        ):
-            return
-        self._before = entry
         emitter = entry.session_id, entry.agent_id
         last = self._last.get(emitter)
         # What says nothing of the branch does not contradict what was said of it in the same folder.

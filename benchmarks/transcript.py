@@ -43,8 +43,7 @@ def one_pass(path: Path) -> Observer:
     observer = Observer()
     reader = open_reader(path, Plugins.bundled(["claude"]))
     with open_binary(path) as file:
-        for entry in reader.entries(Lines(file)):
-            observer.see(entry)
+        observer.watch(reader.entries(Lines(file)))
     return observer
 
 

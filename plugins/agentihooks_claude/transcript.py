@@ -143,37 +143,33 @@ class ClaudeReader(Reader):
         self._source = source = lines if isinstance(lines, Lines) else _Counted(lines, self._memory.position)
         self._assigned = self._sidecar()
         self._memory.worktree = self._memory.worktree or self._assigned
-        with closing(Stored(self._path, lambda: source.begin)) as stored:
-            for entries in source.decoded(decode):
-                yield from self._own(entries, stored)
-
-    def _own(self, entries: list[ClaudeEntry | bytes], stored: Stored) -> Iterator[ClaudeEntry]:
-        """Yield those of a block's entries that are this file's own and have something to say."""
         memory = self._memory
-        ids, floor, is_plain = memory.recent.ids, memory.recent.floor, memory.is_plain
-        for entry in entries:
-            if isinstance(entry, bytes):
-                yield from (found for found in self._recovered(entry) if self._is_own(found, stored))
-            elif (
-                # Told without a call, since it is nearly every line: an entry that is new, and nothing special.
-                is_plain
-                and entry.type in STAMPED
-                and entry.forked_from is ABSENT
-                and ((result := entry.tool_use_result) is ABSENT or not _names_worktree(result))
-                and entry.session_id
-                and (entry_id := entry.entry_id)
-                and floor < (at := entry.at) < NO_TIME
-                # Noted if it is new; else what was noted is another text, if only a copy of this one.
-                and ids.setdefault(entry_id, at) is at
-            ):
-                if entry.is_sidechain or entry.agent_id:
-                    entry.agent_id = self._emitter(entry)
-                yield entry
-                continue
-            elif self._is_own(entry, stored):
-                yield entry
-            ids, floor, is_plain = memory.recent.ids, memory.recent.floor, memory.is_plain
-        memory.recent.limit(stored)
+        with closing(Stored(self._path, lambda: source.begin)) as stored:
+            for block in source.decoded(decode):
+                ids, floor, is_plain = memory.recent.ids, memory.recent.floor, memory.is_plain
+                for entry in block:
+                    if isinstance(entry, bytes):
+                        yield from (found for found in self._recovered(entry) if self._is_own(found, stored))
+                    elif (
+                        # Told without a call, since it is nearly every line: an entry that is new, and nothing special.
+                        is_plain
+                        and entry.type in STAMPED
+                        and entry.forked_from is ABSENT
+                        and ((result := entry.tool_use_result) is ABSENT or not _names_worktree(result))
+                        and entry.session_id
+                        and (entry_id := entry.entry_id)
+                        and floor < (at := entry.at) < NO_TIME
+                        # Noted if it is new; else what was noted is another text, if only a copy of this one.
+                        and ids.setdefault(entry_id, at) is at
+                    ):
+                        if entry.is_sidechain or entry.agent_id:
+                            entry.agent_id = self._emitter(entry)
+                        yield entry
+                        continue
+                    elif self._is_own(entry, stored):
+                        yield entry
+                    ids, floor, is_plain = memory.recent.ids, memory.recent.floor, memory.is_plain
+                memory.recent.limit(stored)
 
     def state(self) -> dict[str, Any]:
         """Return the state as JSON values: some 35 kB of ids, in full."""
