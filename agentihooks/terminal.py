@@ -266,7 +266,10 @@ def _print_line(out: Console, indent: int, *parts: str | tuple[str, str], hang: 
     if not out.is_terminal or cell_len(text.plain) <= out.width - indent:
         out.print(Text(" " * indent), text, sep="", soft_wrap=True)
         return
-    first, *others = text.wrap(out, out.width - indent - hang) or [text]
+    lines = text.wrap(out, out.width - indent - hang)
+    for line in lines:
+        line.rstrip()
+    first, *others = lines
     out.print(Text(" " * indent), first, sep="", soft_wrap=True)
     for line in others:
         out.print(Text(" " * (indent + hang)), line, sep="", soft_wrap=True)

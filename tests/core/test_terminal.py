@@ -316,6 +316,20 @@ def test_findings() -> None:
     assert expected == shown(lambda out: show_findings(out, findings))
 
 
+def test_long_lines() -> None:
+    """On a terminal, a line that is too long goes on below where it began; a program gets it whole."""
+    finding = Finding(level="note", about="hooks", text=f"they are {'not ' * 8}there", advice="look again, " * 4)
+    expected = [
+        "note     hooks: they are not not not",
+        "         not not not not not there",
+        "         look again, look again, look again,",
+        "         look again,",
+    ]
+    assert expected == shown(lambda out: show_findings(out, [finding]), screen(46))
+    out = Console(file=io.StringIO(), width=46, force_terminal=False)
+    assert [46 < len(line) for line in shown(lambda out: show_findings(out, [finding]), out)] == [True, True]
+
+
 def test_fields() -> None:
     """Names and values stand in two columns; without any there is nothing."""
     expected = ["cwd     /work", "branch  red gnp.exe"]
