@@ -7,11 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from agentihooks import logbook, session_state
-from agentihooks.clock import now
+from agentihooks.clock import instant_or_none, now
 from agentihooks.errors import ScopeRefused
 from agentihooks.live import newest_transcript, note_refusal, task_of
 from agentihooks.model import Scope
-from agentihooks.observe import without_task
+from agentihooks.observe import MAX_AHEAD, without_task
 from agentihooks.record import unsafe_session_id
 from agentihooks.session_ids import agent_of, is_safe_session_id, session_of
 
@@ -49,7 +49,7 @@ def change_task(
 
     Raises:
         ScopeRefused: As for `record_scope`.
-        ValueError: No session was named, and this is no agent's shell.
+        ValueError: No session was named, and this is no agent's shell; or *at* lies ahead.
         OSError: The log or the transcript cannot be read or written.
     """
     if session_id is None:
@@ -58,6 +58,8 @@ def change_task(
         environ = without_task(environ)
     if not is_safe_session_id(session_id):
         raise unsafe_session_id()
+    if at is not None and (ahead := instant_or_none(at)) is not None and ahead > now() + MAX_AHEAD:
+        raise ValueError(f"{at} lies ahead: whatever happens until then could not be recorded any more")
     changed = partial(_changed, {name: value for name, value in task.items() if value is not None})
     subagents = _running_subagents(home, session_id) if at is None else []
     try:

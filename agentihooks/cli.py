@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Any, NoReturn
 
     from agentihooks.install import Plan
     from agentihooks.plugins import Plugins
@@ -58,13 +58,18 @@ def _parser() -> argparse.ArgumentParser:
 
     from agentihooks import __version__
 
-    parser = argparse.ArgumentParser(
+    class Parser(argparse.ArgumentParser):
+        def error(self, message: str) -> NoReturn:
+            self.exit(_complain(f"{message}; see {self.prog} --help"))
+
+    parser = Parser(
         prog="agentihooks",
         description="Say what a coding agent's session worked on, and when.",
         epilog="Everything is kept under AGENTIHOOKS_HOME, by default ~/.agentihooks.",
     )
     parser.add_argument("--version", action="version", version=f"agentihooks {__version__}")
-    verbs = parser.add_subparsers(required=True, metavar="VERB")
+    verbs: argparse._SubParsersAction[argparse.ArgumentParser]
+    verbs = parser.add_subparsers(required=True, metavar="VERB")  # type: ignore[assignment] # invariant
 
     attribute = verbs.add_parser(
         "attribute",
@@ -194,17 +199,20 @@ def _count(text: str) -> int:
 def _attribute(options: argparse.Namespace) -> int:
     from agentihooks.engine import engine_at
     from agentihooks.home import home_directory
+    from agentihooks.observe import without_task
     from agentihooks.plugins import Plugins
     from agentihooks.report import report
 
     plugins = Plugins.installed()
+    # Whoever looks at a session works on something else, as often as not.
+    environ = without_task(os.environ)
     # The same file named twice has not happened twice.
     named = {os.path.realpath(path): path for path in reversed(options.paths)}
     paths = [*named.values()][::-1] or newest_transcripts(plugins, options.limit)
     reports, code = [], 0
     for path in paths:
         try:
-            reports.append(report(path, engine_at(home_directory()), plugins, os.environ))
+            reports.append(report(path, engine_at(home_directory()), plugins, environ))
         except (ValueError, OSError) as error:
             code = _complain(_reason(error))
     if options.json:
@@ -416,10 +424,12 @@ def _uninstall(options: argparse.Namespace) -> int:
 
 def _carry_out(plan: Plan, is_dry_run: bool) -> int:
     if is_dry_run:
-        print(plan.diff() or "nothing to change\n", end="")
+        lines = plan.diff().splitlines() or ["nothing to change"]
     else:
         plan.apply()
-        print("\n".join(plan.report()))
+        lines = [*plan.report()]
+    # Tabs indent what is in many a file.
+    print("\n".join("\t".join(map(_plain, line.split("\t"))) for line in lines))
     return 0
 
 

@@ -48,6 +48,8 @@ class Cursor(msgspec.Struct, kw_only=True):
     followed: Point = Point()
     """Up to where a companion has come, and below, what it has to know there."""
     companion: dict[str, Any] = {}
+    taken: list[str] = []
+    """The ids of what the companion took from a line behind that point, which was not whole yet."""
     skipped: dict[str, int] = {}
     """What all passes together passed over, by reason."""
 
@@ -72,7 +74,7 @@ class Cursors:
         if cursor.observed.tail != _tail(file, cursor.observed.offset):
             cursor.observed, cursor.positions = Point(), {}
         if known is not None and cursor.followed.tail != _tail(file, cursor.followed.offset):
-            cursor.followed, cursor.companion = Point(), {}
+            cursor.followed, cursor.companion, cursor.taken = Point(), {}, []
         return cursor
 
     def save(self, session_id: str, file: BinaryIO | None, cursor: Cursor) -> None:

@@ -305,7 +305,7 @@ class Engine:
             if begin.offset:
                 reader.restore(begin.reader)
             lines = Lines(file, begin.offset, cut=max((point.offset for point in points), default=0))
-            observer = Observer()
+            observer = Observer(self._clock())
             if companion is not None:
                 companion.restore(cursor.companion)
             observed, followed = cursor.observed.offset, cursor.followed.offset
@@ -313,13 +313,19 @@ class Engine:
             if companion is None:
                 observer.watch(entries if records else ())
             else:
+                taken: list[str] = []
                 for entry in entries:
                     if records and (lines.offset > observed or lines.is_at_open_end):
                         observer.see(entry)
-                    # A line that is not whole yet comes again. What has no id to be known by is left to that time.
-                    is_new = entry.entry_id != "" if lines.is_at_open_end else lines.offset > followed
-                    if is_new and companion.see(entry):
+                    is_new = lines.offset > followed
+                    if lines.is_at_open_end:
+                        # This line comes again, whole. What has no id to be known by is left to that time.
+                        is_new = entry.entry_id != ""
+                        taken += [entry.entry_id] * is_new
+                    if is_new and entry.entry_id not in cursor.taken and companion.see(entry):
                         lines.stop()
+                cursor.taken = taken
+            reader.skipped.update({"untimed": observer.untimed} if observer.untimed else {})
             recorded = self.place(session_id, observer.observations, environ, reader.skipped, cursor.positions)
             if companion is not None:
                 companion.finish()
@@ -385,7 +391,8 @@ class Engine:
             from agentihooks.identity import identify
 
             if cwd not in identities:
-                identities[cwd] = identify(cwd, environ)
+                # What a relative path means is known to the agent alone; here it would be this process's own folder.
+                identities[cwd] = identify(cwd, environ) if os.path.isabs(cwd) else None
             return identities[cwd]
 
         recorded = 0

@@ -66,7 +66,8 @@ def _load_settings(agent: str) -> None:
 
 
 def _is_quiet(payload: Mapping[str, Any]) -> bool:
-    own_id = agent_session_id(payload.get("session_id", ""), payload.get("agent_id") or "")
+    session_id, agent_id = payload.get("session_id"), payload.get("agent_id")
+    own_id = agent_session_id(str(session_id), agent_id if isinstance(agent_id, str) else "")
     if not is_safe_session_id(own_id) or is_rolled_back():
         return False
     home = home_directory()

@@ -12,10 +12,12 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from agentihooks import logbook, session_state
 from agentihooks.clock import now
 from agentihooks.engine import Engine
-from agentihooks.errors import LogBusy, NotATranscript, ScopeRefused
+from agentihooks.errors import LogBusy, NotATranscript, PluginFault, ScopeRefused
 from agentihooks.harvest import Harvest
 from agentihooks.home import home_directory, is_rolled_back, project_sessions_path
 from agentihooks.log import append_line
@@ -75,7 +77,8 @@ class Session:
     """The session, or subagent, that an event is about, and what is known of it."""
 
     def __init__(self, event: HookEvent, agent: str, home: str, engine: Engine) -> None:
-        self._event = event
+        # What a relative path means is known to the agent alone; here it would be this process's own folder.
+        self._event = event if os.path.isabs(event.cwd) else msgspec.structs.replace(event, cwd="")
         self._agent = agent
         self._home = home
         self._engine = engine
@@ -103,14 +106,17 @@ class Session:
         if is_stop:
             # Last, since it may use up the time there is.
             steps.append(self._send)
-        failed: Exception | None = None
+        failures: dict[str, None] = {}
         for step in steps:
             try:
                 step()
-            except Exception as error:  # noqa: BLE001 - the last one is raised for the log
-                failed = error
-        if failed is not None:
-            raise failed
+            except PluginFault:
+                pass  # told with the plugins' other faults
+            except Exception as error:  # noqa: BLE001 - the next step may work all the same
+                failures[f"{type(error).__name__}: {error}"[:2000]] = None
+        fields = {"agent": self._agent, "session_id": self._own_id, "hook_event_name": self._event.name}
+        for failure in failures:
+            logbook.write(self._home, "error", failure, **fields)
 
     def _is_new_subagent(self) -> bool:
         """Return whether this is a subagent's first event with a place: its first lines are older than this hook."""
@@ -216,7 +222,9 @@ class Session:
         event = self._event
         is_launch = event.kind == "start" and event.source != "compact" and not event.agent_id
         if latest is not None:
-            return launched if is_launch and any(launched.values()) else task_of(latest)
+            # A swarm alone, the same as before, is no other task.
+            brings_one = launched["task"] != "" or launched["swarm"] not in ("", latest.swarm)
+            return launched if is_launch and brings_one else task_of(latest)
         parent = self._engine.log.history(event.session_id).latest if event.agent_id else None
         return task_of(parent) if parent is not None else launched
 

@@ -118,8 +118,8 @@ class Transition(Scope):
 
     @property
     def scope(self) -> Scope:
-        """The scope alone."""
-        return Scope.of(self)
+        """The scope alone, whatever some other program may have written into it."""
+        return Scope(**{name: getattr(self, name) for name in SCOPE_FIELDS})
 
     def as_dict(self) -> dict[str, Any]:
         """Return the transition as its line in the log holds it."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from agentihooks.clock import instant, instant_or_none
-from agentihooks.model import PROJECT_FIELDS, TASK_FIELDS, Scope
+from agentihooks.model import MAX_VALUE_CHARS, PROJECT_FIELDS, TASK_FIELDS, Scope
 from agentihooks.record import transition
 
 if TYPE_CHECKING:
@@ -47,11 +47,18 @@ class Observer:
     """
     Folds entries into the moves of each emitter: of each session its main chain ("") and its subagents.
 
-    A move is another folder or another branch. The worktree goes with the folder.
+    A move is another folder or another branch. The worktree goes with the folder. An entry whose time cannot be
+    believed moves nobody: where it stands counts from the next one on that stands there at a believable time.
+
+    Args:
+        now: The present instant.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, now: datetime) -> None:
         self.observations: dict[tuple[str, str], list[Observation]] = {}
+        self._believed_until = now + MAX_AHEAD
+        self._untimed: dict[tuple[str, str], tuple[str, str | None]] = {}
+        self._lost = 0
         self._last: dict[tuple[str, str], tuple[str, str | None]] = {}
 
     def watch(self, entries: Iterable[Entry]) -> None:
@@ -66,20 +73,33 @@ class Observer:
                 and entry.session_id == session_id
             ):
                 continue
-            cwd, branch, agent_id, session_id = entry.cwd, entry.branch, entry.agent_id, entry.session_id
-            self.see(entry)
+            if self.see(entry):
+                cwd, branch, agent_id, session_id = entry.cwd, entry.branch, entry.agent_id, entry.session_id
 
-    def see(self, entry: Entry) -> None:
-        """Take the next entry, in file order."""
+    def see(self, entry: Entry) -> bool:
+        """Take the next entry, in file order; return whether another that says the same would add nothing."""
         cwd, branch = entry.cwd, entry.branch
-        if cwd is None:
-            return
+        if cwd is None or len(cwd) > MAX_VALUE_CHARS or len(branch or "") > MAX_VALUE_CHARS:
+            return False
         emitter = entry.session_id, entry.agent_id
         last = self._last.get(emitter)
         # What says nothing of the branch does not contradict what was said of it in the same folder.
-        if last is None or last[0] != cwd or (last[1] != branch and branch is not None):
-            self._last[emitter] = cwd, branch
-            self.observations.setdefault(emitter, []).append(Observation(entry.at, cwd, branch, entry.worktree))
+        if last is not None and last[0] == cwd and branch in (None, last[1]):
+            return True
+        moment = instant_or_none(entry.at)
+        if moment is None or moment > self._believed_until:
+            self._lost += self._untimed.get(emitter, (cwd, branch)) != (cwd, branch)
+            self._untimed[emitter] = cwd, branch
+            return False
+        self._lost += self._untimed.pop(emitter, (cwd, branch)) != (cwd, branch)
+        self._last[emitter] = cwd, branch
+        self.observations.setdefault(emitter, []).append(Observation(entry.at, cwd, branch, entry.worktree))
+        return True
+
+    @property
+    def untimed(self) -> int:
+        """How many moves no believable time was found for."""
+        return self._lost + len(self._untimed)
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,6 +139,7 @@ def place(  # noqa: PLR0917 - each is the data path's own
     """
     log = list(history.transitions)
     known = len(log)
+    places: dict[str, dict[str, str]] = {}
     position = min(position, known - 1)
     reached = ""
     for observation in observations:
@@ -139,7 +160,12 @@ def place(  # noqa: PLR0917 - each is the data path's own
         if found < 0:
             at = max([at, *(each.at for each in log[-1:])], key=instant)
             base = log[-1] if log else _in_force_elsewhere(surroundings, at)
-            scope = _complete(observation, base, log, surroundings)
+            if base is not None and base.cwd == observation.cwd and base.names_project:
+                # The project was looked up when the folder was entered. Another branch is no reason to do so again.
+                places[observation.cwd] = place_of(base)
+            elif observation.cwd not in places:
+                places[observation.cwd] = _find_place(observation.cwd, log, surroundings)
+            scope = _complete(observation, base, places[observation.cwd], surroundings)
             log.append(_following(session_id, log, scope, at))
             found = len(log) - 1
         position = found
@@ -170,18 +196,15 @@ def _find(log: list[Transition], observation: Observation, position: int) -> int
     return -1
 
 
-def _complete(observation: Observation, base: Scope | None, log: list[Transition], surroundings: Surroundings) -> Scope:
+def _complete(
+    observation: Observation, base: Scope | None, place: Mapping[str, str], surroundings: Surroundings
+) -> Scope:
     """Return the whole scope: the observed place, its project, and the task in force."""
     branch = observation.branch
     if branch is None:
         branch = base.branch if base is not None and base.cwd == observation.cwd else ""
-    if base is not None and base.cwd == observation.cwd and base.names_project:
-        # The project was looked up when the folder was entered. Another branch in it is no reason to do so again.
-        place = place_of(base)
-    else:
-        place = _find_place(observation.cwd, log, surroundings)
     if observation.worktree is not None:
-        place["worktree"] = observation.worktree
+        place = {**place, "worktree": observation.worktree}
     task = task_fields(surroundings.environ) if base is None else {name: getattr(base, name) for name in TASK_FIELDS}
     return Scope(cwd=observation.cwd, branch=branch, **place, **task)
 
@@ -226,7 +249,9 @@ _TASK_VARIABLES = {
 
 def task_fields(environ: Mapping[str, str]) -> dict[str, str]:
     """Return what the launch environment says of the task: swarm, task, revision and lane, "" where it is silent."""
-    return {name: environ.get(variable, "") for name, variable in _TASK_VARIABLES.items()}
+    values = {name: environ.get(variable, "") for name, variable in _TASK_VARIABLES.items()}
+    # What no log takes is as good as not said.
+    return {name: value if len(value) <= MAX_VALUE_CHARS else "" for name, value in values.items()}
 
 
 def without_task(environ: Mapping[str, str]) -> dict[str, str]:

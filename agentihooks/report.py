@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from agentihooks.clock import instant_or_none
+from agentihooks.clock import instant_or_none, now
 from agentihooks.engine import Engine, open_reader
 from agentihooks.event import LABELS, Event
+from agentihooks.harvest import granted
 from agentihooks.marker import MarkerScanner
 from agentihooks.observe import Observer
 from agentihooks.session_ids import agent_session_id
@@ -136,13 +137,14 @@ class _Tally:
     def read(self, path: str) -> str:
         """Read a transcript twice; return its agent's name."""
         reader = open_reader(path, self._plugins)
-        observer = Observer()
+        observer = Observer(now())
         sessions: dict[Emitter, None] = {}
         with open_binary(path) as file:
             lines = Lines(file)
             for entry in reader.entries(lines):
                 sessions[entry.session_id, entry.agent_id] = None
                 observer.see(entry)
+        reader.skipped.update({"untimed": observer.untimed} if observer.untimed else {})
         for session_id in dict.fromkeys(session_id for session_id, _ in sessions):
             self._history(session_id, observer, reader.skipped)
         self.skipped += reader.skipped + lines.skipped
@@ -198,7 +200,7 @@ class _Tally:
     def _label(self, batch: list[tuple[Emitter, str, Event]]) -> None:
         for session_id in {emitter[0] for emitter, _, _ in batch}:
             own = [item for item in batch if item[0][0] == session_id]
-            attributions = self._engine.attribute(session_id, [event for _, _, event in own])
+            attributions = self._engine.attribute(session_id, [event for _, _, event in own], granted(self._environ))
             for (emitter, kind, event), attribution in zip(own, attributions, strict=True):
                 self.labels[attribution.attribution] += 1
                 stretch = self._stretch(emitter, event)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from agentihooks.errors import NotATranscript
+from agentihooks.errors import AgentihooksError, NotATranscript
 from agentihooks.harvest import Harvest
 from agentihooks.home import is_rolled_back
 from agentihooks.observe import without_task
@@ -83,7 +83,13 @@ def sweep(
         except NotATranscript:
             # A file that an agent named and has not written to yet, or one that is something else.
             pass
-        except (OSError, ValueError) as error:
-            result.failed[file.path] = str(error)
+        except Exception as error:  # noqa: BLE001 - one file must not keep the others from being read
+            result.failed[file.path] = _reason(error)
         progress()
     return result
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) if isinstance(error, OSError | ValueError | AgentihooksError) else repr(error)

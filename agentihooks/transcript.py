@@ -7,6 +7,7 @@ The engine knows lines; what a line means is the agent's own affair and lives in
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -241,15 +242,16 @@ def open_binary(path: FilePath) -> BinaryIO:
         from compression import zstd
     else:
         from backports import zstd
-    return io.BufferedReader(_Decompressed(zstd.open(path, "rb"), zstd.ZstdError), BLOCK_BYTES)
+    return io.BufferedReader(_Decompressed(zstd.open(path, "rb"), zstd.ZstdError, path), BLOCK_BYTES)
 
 
 class _Decompressed(io.RawIOBase):
     """What a compressed file holds; that it is damaged or cut short is an OSError, as with any unreadable file."""
 
-    def __init__(self, file: io.BufferedIOBase, damage: type[Exception]) -> None:
+    def __init__(self, file: io.BufferedIOBase, damage: type[Exception], path: FilePath) -> None:
         self._file = file
         self._damage = damage
+        self._path = path
 
     def readable(self) -> bool:
         return True
@@ -258,7 +260,7 @@ class _Decompressed(io.RawIOBase):
         try:
             return self._file.readinto(buffer)
         except (EOFError, self._damage) as error:
-            raise OSError(f"cannot decompress: {error}") from error
+            raise OSError(errno.EBADMSG, f"cannot decompress: {error}", self._path) from error
 
     def seekable(self) -> bool:
         return True

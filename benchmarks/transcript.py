@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from agentihooks.clock import now
 from agentihooks.engine import open_reader
 from agentihooks.observe import Observer
 from agentihooks.plugins import Plugins
@@ -40,7 +41,7 @@ class _Fields(msgspec.Struct):
 
 def one_pass(path: Path) -> Observer:
     """Read a transcript as a Stop does that reads it for the first time."""
-    observer = Observer()
+    observer = Observer(now())
     reader = open_reader(path, Plugins.bundled(["claude"]))
     with open_binary(path) as file:
         observer.watch(reader.entries(Lines(file)))

@@ -195,7 +195,7 @@ def _said(raw: Raw, entry_id: str) -> Iterator[Activity]:
     texts = [content] if isinstance(content, str) else [_text(block) for block in blocks]
     yield Activity(kind="message", id=_name(message, "id") or entry_id, text="\n".join(filter(None, texts)))
     for block in blocks:
-        if block.get("type") in _TOOL_CALLS:
+        if _name(block, "type") in _TOOL_CALLS:
             yield Activity(kind="tool", id=_name(block, "id"), name=_name(block, "name"))
 
 

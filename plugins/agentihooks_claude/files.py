@@ -129,7 +129,7 @@ def _is_subagent(name: str) -> bool:
 
 def _is_name(text: str) -> bool:
     """Tell whether text is the name of one file: an id comes from a payload, and must not lead anywhere else."""
-    return text not in {"", ".", ".."} and text == os.path.basename(text)
+    return text not in {"", ".", ".."} and text == os.path.basename(text) and "\0" not in text
 
 
 def _named_session(path: str) -> str:

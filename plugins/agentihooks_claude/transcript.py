@@ -91,6 +91,8 @@ class Memory(msgspec.Struct, omit_defaults=True):
     worktree: Worktree | None = None
     relocated: str = ""
     relocated_last: str = ""
+    session_id: str = ""
+    """The last that a line named; most bookkeeping names none."""
     is_begun: bool = False
     inherited_until: str = ""
     """The last entry of the history that this file's session was forked off with, "" once that has been read."""
@@ -195,8 +197,9 @@ class ClaudeReader(Reader):
         memory = self._memory
         if entry.type not in STAMPED and not self._is_informative(entry):
             return False
-        # Stripped and hand-made lines name no session; then the file's name is all there is to go by.
-        entry.session_id = entry.session_id or self._session_id
+        # In a stripped or hand-made file no line names a session; then its name is all there is to go by.
+        memory.session_id = entry.session_id or memory.session_id
+        entry.session_id = memory.session_id or self._session_id
         entry_id = entry.entry_id
         if entry_id:
             if memory.recent.is_copy(entry_id, entry.at, stored):

@@ -72,6 +72,13 @@ def test_what_changes(claude: Claude, alpha: Path, fields: Mapping[str, Any], ex
     assert {("alpha", str(alpha), "main")} == {*scopes(SESSION, "project", "cwd", "branch")}
 
 
+def test_a_time_ahead(claude: Claude) -> None:
+    """Nothing is recorded for a time to come: until then nothing else could be."""
+    with pytest.raises(ValueError, match="2999-01-01T00:00:00Z lies ahead"):
+        change(when="2999-01-01T00:00:00Z")
+    assert 1 == len(scopes(SESSION, "at"))
+
+
 def test_nothing_changes(claude: Claude) -> None:
     """A change to what is in force is none."""
     assert change("first") is None
@@ -245,7 +252,7 @@ class TestSubagents:
 
     def test_a_change_of_another_time(self, agent: Claude) -> None:
         """A change that is dated is the session's alone: where its subagents were then is not known."""
-        change(when="2999-01-01T00:00:00Z")
+        change(when="2026-01-01T00:00:00Z")
         assert [("first",)] == scopes(f"{SESSION}.agent-a1", "task")
 
     def test_one_of_another_session(self, agent: Claude, alpha: Path) -> None:

@@ -116,7 +116,10 @@ class TestAttribute:
         with pytest.raises(SystemExit) as caught:
             main(["attribute", f"--limit={limit}"])
         assert 2 == caught.value.code
-        assert f"argument --limit: not a number from 1 on: {limit}\n" == capsys.readouterr().err.partition("error: ")[2]
+        complaint = (
+            f"agentihooks: argument --limit: not a number from 1 on: {limit}; see agentihooks attribute --help\n"
+        )
+        assert complaint == capsys.readouterr().err
 
     def test_a_faulty_plugin(
         self, claude: Claude, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -41,7 +41,6 @@ UNREADABLE: Mapping[str, Any] = {
     "null": None,
     "no session": event(session_id=None),
     "session in a list": event(session_id=[SESSION]),
-    "agent a number": event(agent_id=7),
     "no event": event(hook_event_name=None),
     "event a number": event(hook_event_name=1),
     "unsafe session": event(session_id="../../etc/passwd"),

@@ -57,12 +57,45 @@ def told(transitions: list[Transition]) -> list[tuple[str, str, str]]:
 
 def test_an_observer_sees_moves() -> None:
     """Of entries in one place, the first counts; each emitter is followed apart, and knows only its own."""
-    observer = Observer()
+    observer = Observer(instant(at("20:00")))
     told = [("", "/a"), ("", "/a"), ("7", "/b"), ("", "/a"), ("", None), ("", "/b"), ("7", "/b"), ("", "/a")]
     for number, (agent_id, cwd) in enumerate(told):
-        observer.see(Entry(at=str(number), session_id="s", agent_id=agent_id, cwd=cwd))
-    seen = {emitter: [(each.at, each.cwd) for each in moves] for emitter, moves in observer.observations.items()}
-    assert {("s", ""): [("0", "/a"), ("5", "/b"), ("7", "/a")], ("s", "7"): [("2", "/b")]} == seen
+        observer.see(Entry(at=at(f"10:0{number}"), session_id="s", agent_id=agent_id, cwd=cwd))
+    seen = {emitter: [(each.at[14:16], each.cwd) for each in moves] for emitter, moves in observer.observations.items()}
+    assert {("s", ""): [("00", "/a"), ("05", "/b"), ("07", "/a")], ("s", "7"): [("02", "/b")]} == seen
+
+
+@pytest.mark.parametrize("time", ["", "Invalid Date", "2099-01-01T00:00:00Z"])
+@pytest.mark.parametrize("is_watched", [False, True])
+def test_what_cannot_be_dated_waits(time: str, *, is_watched: bool) -> None:
+    """Where an entry without a believable time stands counts from the next one that stands there and has one."""
+    told = [
+        (time, "/a"),
+        (at("10:01"), "/a"),
+        (time, "/b"),
+        (time, "/b"),
+        (at("10:05"), "/b"),
+        (time, "/c"),
+        (time, "/d"),
+    ]
+    entries = [Entry(at=when, session_id="s", cwd=cwd) for when, cwd in told]
+    observer = Observer(instant(at("20:00")))
+    if is_watched:
+        observer.watch(entries)
+    else:
+        [observer.see(entry) for entry in entries]
+    assert [(at("10:01"), "/a"), (at("10:05"), "/b")] == [
+        (each.at, each.cwd) for each in observer.observations["s", ""]
+    ]
+    assert 2 == observer.untimed
+
+
+def test_what_no_log_takes_is_no_move() -> None:
+    """A folder or branch with a name beyond all measure is passed over; the next one is not."""
+    observer = Observer(instant(at("20:00")))
+    for cwd, branch in (("/a", "x" * 5000), ("/" + "x" * 5000, "main"), ("/a", "x" * 4096)):
+        observer.see(Entry(at=at("10:00"), session_id="s", cwd=cwd, branch=branch))
+    assert ["x" * 4096] == [each.branch for each in observer.observations["s", ""]]
 
 
 MOVES: list[dict[str, Any]] = [{"cwd": "/b"}, {"branch": "two"}, {"branch": ""}, {"cwd": "/b", "branch": None}]
@@ -74,9 +107,9 @@ NO_MOVES: list[dict[str, Any]] = [{}, {"branch": None}, {"worktree": "w"}, {"cwd
 )
 def test_what_makes_a_move(change: dict[str, Any], count: int) -> None:
     """Another folder or branch is a move; saying nothing of them is none."""
-    observer = Observer()
+    observer = Observer(instant(at("20:00")))
     for fields in ({}, change):
-        observer.see(Entry(session_id="s", **{"cwd": "/a", "branch": "main", "worktree": "", **fields}))
+        observer.see(Entry(at=at("10:00"), session_id="s", **{"cwd": "/a", "branch": "main", "worktree": "", **fields}))
     assert count == len(observer.observations["s", ""])
 
 

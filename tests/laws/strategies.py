@@ -63,7 +63,7 @@ events: st.SearchStrategy[Event | dict[str, Any]] = st.one_of(
 
 def observed(entries: list[Entry]) -> list[Observation]:
     """Return the moves that a transcript of these entries tells of."""
-    observer = Observer()
+    observer = Observer(datetime(2100, 1, 1, tzinfo=UTC))
     for entry in entries:
         observer.see(entry)
     return observer.observations.get(("", ""), [])
