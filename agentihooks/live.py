@@ -17,7 +17,7 @@ import msgspec
 from agentihooks import logbook, session_state
 from agentihooks.clock import now
 from agentihooks.engine import Engine
-from agentihooks.errors import LogBusy, NotATranscript, PluginFault, ScopeRefused
+from agentihooks.errors import LogBusy, NotATranscript, ScopeRefused
 from agentihooks.harvest import Harvest
 from agentihooks.home import home_directory, is_rolled_back, project_sessions_path
 from agentihooks.log import append_line
@@ -110,10 +110,10 @@ class Session:
         for step in steps:
             try:
                 step()
-            except PluginFault:
-                pass  # told with the plugins' other faults
             except Exception as error:  # noqa: BLE001 - the next step may work all the same
-                failures[f"{type(error).__name__}: {error}"[:2000]] = None
+                # `handle` tells the plugins' own faults.
+                if error not in self._engine.plugins.faults:
+                    failures[f"{type(error).__name__}: {error}"[:2000]] = None
         fields = {"agent": self._agent, "session_id": self._own_id, "hook_event_name": self._event.name}
         for failure in failures:
             logbook.write(self._home, "error", failure, **fields)

@@ -135,6 +135,39 @@ class TestAttribute:
         assert (0, True) == (code, err.startswith("agentihooks: plugin broken: cannot be imported: "))
 
 
+def test_nobody_s_own_environment(
+    tmp_path: Path, claude: Claude, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What whoever looks at a session works on is not what the session worked on; what it may name is."""
+    monkeypatch.setenv("AGENTIHOOKS_SWARM_TASK", "mine")
+    monkeypatch.setenv("AGENTIHOOKS_GRANT", "")
+    claude.say("10:20", tmp_path, "<!-- @lesson project_id=local:x -->Pin it.<!-- @/lesson -->")
+    (found,) = listed(capsys, "attribute", claude.path)["transcripts"]
+    assert {None} == {stretch["scope"].get("task") for stretch in found["emitters"][0]["stretches"]}
+    assert 1 == found["labels"]["refused"]
+
+
+@pytest.mark.parametrize("options", [[], ["--dry-run"]])
+def test_an_install_says_nothing_to_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], options: Sequence[str]
+) -> None:
+    """What a folder is named, and what its settings hold, is printed without control sequences."""
+    folder = tmp_path / "ev\x1b]0;pwn\x07il"
+    (folder / ".claude").mkdir(parents=True)
+    (folder / ".claude" / "settings.json").write_text('{"a": "\x9b2J", // \x1b[31m\n"b": 1}')
+    monkeypatch.chdir(folder)
+    code, out, _ = run(capsys, "install", "claude", "--scope", "project", *options)
+    assert (0, set()) == (code, {"\x1b", "\x07", "\x9b"} & {*out})
+
+
+def test_bad_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    """What the command does not know is told in one line, without control sequences."""
+    with pytest.raises(SystemExit, match="2"):
+        main(["attribute", "--\x1b[31m.jsonl"])
+    complaint = "agentihooks: unrecognized arguments: --?[31m.jsonl; see agentihooks --help\n"
+    assert ("", complaint) == capsys.readouterr()
+
+
 def test_a_transcript_named_twice(claude: Claude, capsys: pytest.CaptureFixture[str]) -> None:
     """What happened in it has not happened twice."""
     (found,) = listed(capsys, "attribute", claude.path, claude.path.parent / "." / claude.path.name)["transcripts"]

@@ -831,6 +831,31 @@ class TestMany:
         assert [(content,) for content in contents] == told(home)
 
 
+def test_a_line_that_is_not_whole_yet(home: Path, alpha: Path, claude: Claude) -> None:
+    """What a marker takes from a line without its newline it takes once, at however many stops."""
+    claude.say("10:00", alpha, "a <!-- @lesson -->first")
+    claude.fire("Stop", alpha)
+    message = {"role": "assistant", "content": [{"type": "text", "text": "middle"}]}
+    claude.append(claude.line("10:01", alpha, message=message).rstrip(b"\n"))
+    for _ in range(3):
+        claude.fire("Stop", alpha)
+    claude.append(b"\n")
+    claude.say("10:02", alpha, "third<!-- @/lesson -->")
+    claude.fire("Stop", alpha)
+    assert [("first\nmiddle\nthird",)] == told(home)
+
+
+@pytest.mark.parametrize("block", [{"type": ["text"], "text": "x"}, {"type": {}, "text": "x"}, {"type": None}, 1, None])
+def test_an_odd_block(home: Path, alpha: Path, beta: Path, claude: Claude, block: Any) -> None:
+    """What one line holds beside its place keeps neither markers nor moves of the others back."""
+    claude.say("10:00", alpha, lesson())
+    claude.write("10:01", alpha, message={"role": "assistant", "content": [block]})
+    claude.write("10:02", beta)
+    claude.fire("Stop", beta)
+    assert ([("Pin it.",)], []) == (told(home), complaints(home))
+    assert [(str(alpha),), (str(beta),)] == scopes(SESSION, "cwd")
+
+
 class TestRollback:
     """Event-time scopes switched off."""
 

@@ -704,6 +704,50 @@ class TestRollback:
         assert [("alpha",)] == scopes(SESSION, "project")
 
 
+@pytest.mark.parametrize("cwd", [".", "sub", "../x", "~"])
+def test_a_relative_folder(home: Path, claude: Claude, alpha: Path, monkeypatch: pytest.MonkeyPatch, cwd: str) -> None:
+    """A folder that only the agent could find tells nothing, least of all where the hook's own process is."""
+    monkeypatch.chdir(alpha)
+    claude.fire("SessionStart", cwd)
+    claude.write("10:00", cwd)
+    claude.fire("Stop", cwd)
+    assert [(cwd, "", "")] == scopes(SESSION, "cwd", "project", "project_id")
+    assert [] == reasons(home)
+
+
+def test_a_swarm_alone_is_no_task(alpha: Path, claude: Claude, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who resumes a session within its swarm, and names no task, leaves it on its own."""
+    launch(monkeypatch)
+    claude.fire("SessionStart", alpha)
+    monkeypatch.delenv("AGENTIHOOKS_SWARM_TASK")
+    claude.fire("SessionStart", alpha, source="resume")
+    assert [("fixture", "first")] == scopes(SESSION, "swarm", "task")
+    monkeypatch.setenv("AGENTIHOOKS_SWARM", "another")
+    claude.fire("SessionStart", alpha, source="resume")
+    assert [("fixture", "first"), ("another", "")] == scopes(SESSION, "swarm", "task")
+
+
+def test_an_agent_id_of_another_type(alpha: Path, claude: Claude) -> None:
+    """An id that is none is as good as not there."""
+    claude.fire("PostToolUse", alpha, agent_id=7)
+    assert [(str(alpha),)] == scopes(SESSION, "cwd")
+
+
+def test_each_failure_is_told(home: Path, alpha: Path, claude: Claude) -> None:
+    """What fails in one event is told once, all of it."""
+    home.mkdir()
+    for name in ("brain", "brain-outbox"):
+        (home / name).write_text("in the way")
+    claude.say("10:00", alpha, "<!-- @lesson -->Pin it.<!-- @/lesson -->")
+    claude.fire("Stop", alpha)
+    # The scope log, the table of sessions; and the outbox, told of by its plugin.
+    blamed = ("brain/session-scopes'", "brain/project-sessions.lock'", "agentihooks_deliver_markers raised NotADir")
+    told = reasons(home)
+    assert [[True, False, False], [False, True, False], [False, False, True]] == [
+        [part in reason for part in blamed] for reason in told
+    ]
+
+
 def test_a_place_that_is_refused(home: Path, claude: Claude) -> None:
     """A folder with a name beyond all measure is refused; that is a reason, and the session is noted all the same."""
     claude.fire("Stop", f"/{'x' * 5000}")

@@ -60,6 +60,18 @@ def test_without_markers(alpha: Path) -> None:
     assert [(1, 0), (0, 1), (0, 0)] == [(each.recorded, each.markers) for each in done]
 
 
+def test_a_sink_that_fails(home: Path, alpha: Path) -> None:
+    """Where markers cannot be put by, every file's moves are recorded all the same, and each file is named."""
+    home.mkdir()
+    (home / "brain-outbox").write_text("in the way")
+    sessions = [Claude(), Claude(OTHER)]
+    for session in sessions:
+        session.say("10:00", alpha, "<!-- @lesson -->Pin it.<!-- @/lesson -->")
+    result = swept()
+    assert {str(session.path) for session in sessions} == result.failed.keys()
+    assert [("alpha",)] == scopes(SESSION, "project") == scopes(OTHER, "project")
+
+
 def test_again(home: Path, alpha: Path, tmp_path: Path) -> None:
     """Sweeping again records nothing, and leaves every log as it is."""
     claude = Claude()

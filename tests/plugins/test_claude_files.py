@@ -165,6 +165,7 @@ class TestSubagents:
         """Another agent's transcript, or an id that is a path, gives nothing."""
         transcript(tmp_path / "subagents" / "agent-a1.jsonl", "x")
         assert [] == list(find_subagents(str(tmp_path / "rollout" / "x.jsonl"), ".."))
+        assert [] == list(find_subagents(str(tmp_path / "rollout" / "x.jsonl"), "a\0b"))
 
 
 class TestNames:

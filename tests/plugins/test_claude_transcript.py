@@ -203,6 +203,14 @@ class TestEntries:
         (entry,) = read(bare(type="queue-operation", operation="enqueue", timestamp=at(1), sessionId=SESSION))
         assert (at(1), None, None) == (entry.at, entry.cwd, entry.branch)
 
+    def test_bookkeeping_is_of_the_session_around_it(self) -> None:
+        """Most bookkeeping names no session; the file may go by another name than the session in it."""
+        bookkeeping = b'{"type":"file-history-delta","messageId":"m","timestamp":"2026-08-20T10:00:05.000Z"}\n'
+        assert [line_session := read(line())[0].session_id] * 2 == [
+            entry.session_id for entry in read(line(), bookkeeping)
+        ]
+        assert line_session
+
     def test_untimed_bookkeeping_is_silent(self) -> None:
         """Titles, modes and snapshots are neither entries nor passed over."""
         lines = [bare(type="mode", mode="normal", sessionId=SESSION), bare(type="summary", summary="t", leafUuid="u")]
