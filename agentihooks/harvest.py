@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from agentihooks.transcript import Entry
 
 MAX_MARKERS = 1000
-"""How many markers one pass takes, by default; the next one goes on from there (`BRAIN_WRITER_MAX_MARKERS`)."""
+"""How many markers end a pass, by default, behind the block they stand in; the next goes on from there."""
 
 # What was told in the turn at hand: more markers than this are told apart by their keys alone.
 _MAX_TOLD = 64
