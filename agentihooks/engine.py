@@ -402,14 +402,13 @@ class Engine:
                 skipped["session"] += len(moves)
                 continue
             surroundings = Surroundings(
-                now=self._clock(),
                 environ=environ,
                 identify=identity,
                 histories=[self.log.history(session_id)] if agent_id else [],
             )
             with self.log.writing(own_id) as writer:
                 transitions, positions[agent_id] = place(
-                    own_id, moves, writer.history, surroundings, skipped, positions.get(agent_id, -1)
+                    own_id, moves, writer.history, surroundings, positions.get(agent_id, -1)
                 )
                 if transitions:
                     writer.append(transitions)

@@ -18,7 +18,6 @@ from agentihooks.model import MAX_VALUE_CHARS, PROJECT_FIELDS, TASK_FIELDS, Scop
 from agentihooks.record import transition
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
@@ -105,7 +104,6 @@ class Observer:
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     """What an observation is completed with."""
 
-    now: datetime
     environ: Mapping[str, str]
     identify: Callable[[str], Identity | None]
     """A folder's identity on today's disk; None if it is gone."""
@@ -114,12 +112,11 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     force fills in the task of an emitter that has none: a subagent works on its parent's task."""
 
 
-def place(  # noqa: PLR0917 - each is the data path's own
+def place(
     session_id: str,
     observations: Iterable[Observation],
     history: History,
     surroundings: Surroundings,
-    skipped: Counter[str],
     position: int = -1,
 ) -> tuple[list[Transition], int]:
     """
@@ -131,10 +128,9 @@ def place(  # noqa: PLR0917 - each is the data path's own
 
     Args:
         session_id: Under which the transitions are recorded.
-        observations: In file order.
+        observations: In file order, each with a readable time.
         history: The session's log as it is now.
         surroundings: What completes an observation.
-        skipped: Counts, under "untimed", the moves that no believable time could be found for.
         position: Where an earlier pass over the same file ended; -1 for the first.
     """
     log = list(history.transitions)
@@ -143,22 +139,14 @@ def place(  # noqa: PLR0917 - each is the data path's own
     position = min(position, known - 1)
     reached = ""
     for observation in observations:
-        moment = instant_or_none(observation.at)
-        if moment is not None and moment <= surroundings.now + MAX_AHEAD:
+        if len(log) == known:
             # Several moves may share an instant, so the walk goes through all that came at it.
-            position = max(position, history.in_force_before(moment) if len(log) == known else position)
-        elif position < 0:
-            skipped["untimed"] += 1
-            continue
-        else:
-            moment = None
+            position = max(position, history.in_force_before(instant(observation.at)))
         found = _find(log, observation, position)
         # Neither the log nor the moves above may be overtaken: file order is the order of the moves.
-        own = [observation.at] if moment is not None else []
-        at = max([*own, *filter(None, [reached])] or [log[-1].at], key=instant)
-        reached = at
+        reached = max(observation.at, reached or observation.at, key=instant)
         if found < 0:
-            at = max([at, *(each.at for each in log[-1:])], key=instant)
+            at = max([reached, *(each.at for each in log[-1:])], key=instant)
             base = log[-1] if log else _in_force_elsewhere(surroundings, at)
             if base is not None and base.cwd == observation.cwd and base.names_project:
                 # The project was looked up when the folder was entered. Another branch is no reason to do so again.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -26,15 +25,15 @@ SWARM = {
     "AGENTIHOOKS_SWARM_TASK_REVISION": "3",
     "AGENTIHOOKS_SWARM_LANE": "eng",
 }
-GONE = Surroundings(now=instant(at("12:00")), environ=SWARM, identify=lambda _: None)
+GONE = Surroundings(environ=SWARM, identify=lambda _: None)
 ALPHA = Identity(
     project_id="github.com/fixture/alpha", project="alpha", repo="fixture/alpha", remote="u", worktree="wt"
 )
 
 
 def move(clock: str, cwd: str, branch: str | None = "main", worktree: str | None = None) -> Observation:
-    """Return the observation of a move at a time of day; "" for none."""
-    return Observation(at(clock) if clock else "", cwd, branch, worktree)
+    """Return the observation of a move at a time of day."""
+    return Observation(at(clock), cwd, branch, worktree)
 
 
 def history(*live: tuple[str, Scope]) -> History:
@@ -47,7 +46,7 @@ def history(*live: tuple[str, Scope]) -> History:
 
 def added(log: History, *moves: Observation, surroundings: Surroundings = GONE) -> list[Transition]:
     """Return the transitions that moves add to a history."""
-    return place("s", moves, log, surroundings, Counter())[0]
+    return place("s", moves, log, surroundings)[0]
 
 
 def told(transitions: list[Transition]) -> list[tuple[str, str, str]]:
@@ -175,27 +174,13 @@ def test_an_orchestrators_scope_counts_as_a_place() -> None:
     assert ("/a", "2") == (back.cwd, back.task)
 
 
-def test_a_move_without_a_time_follows_the_one_before() -> None:
-    """A move without a believable time takes effect no later than the log's end admits it; none is made up."""
-    moves = move("10:00", "/a"), move("", "/b"), structs.replace(move("", "/c"), at="2099-01-01T00:00:00Z")
-    expected = [("10:00", "/a"), ("10:00", "/b"), ("10:00", "/c")]
-    assert expected == [(clock, cwd) for clock, cwd, _ in told(added(history(), *moves))]
-
-
-@pytest.mark.parametrize("time", ["", "yesterday", at("12:06"), "9999-12-31T23:59:59Z"])
-def test_a_first_move_without_a_time_is_counted(time: str) -> None:
-    """With nothing before it, a move without a believable time is passed over and counted."""
-    skipped: Counter[str] = Counter()
-    assert ([], -1) == place("s", [Observation(time, "/a", "main", None)], history(), GONE, skipped)
-    assert {"untimed": 1} == skipped
-
-
 @pytest.mark.parametrize(("ahead", "count"), [(5, 1), (6, 0)])
 def test_how_far_ahead_is_believed(ahead: int, count: int) -> None:
     """A time up to five minutes ahead of the clock is believed."""
-    surroundings = structs.replace(GONE, now=instant(at("10:00")))
-    time = (instant(at("10:00")) + timedelta(minutes=ahead)).isoformat()
-    assert count == len(added(history(), Observation(time, "/a", "main", None), surroundings=surroundings))
+    now = instant(at("10:00"))
+    observer = Observer(now)
+    observer.see(Entry(at=(now + timedelta(minutes=ahead)).isoformat(), session_id="s", cwd="/a"))
+    assert (count, 1 - count) == (len(observer.observations), observer.untimed)
 
 
 def test_a_new_folder_of_an_agent_that_tells_no_branch() -> None:
@@ -280,14 +265,14 @@ def test_the_walk_goes_on_where_it_ended() -> None:
     """A later pass finds the place where the last one ended, not an equal one before it."""
     log = history(("10:00", scope(cwd="/a", branch="main")), ("10:01", scope(cwd="/b", branch="main")))
     moves = [Observation(at("09:00"), "/a", "main", None)]
-    assert [] == place("s", moves, log, GONE, Counter(), -1)[0]
-    transitions, position = place("s", moves, log, GONE, Counter(), 1)
+    assert [] == place("s", moves, log, GONE, -1)[0]
+    transitions, position = place("s", moves, log, GONE, 1)
     assert ([("10:01", "/a", "main")], 2) == (told(transitions), position)
 
 
 def test_a_position_beyond_the_log_is_its_end() -> None:
     """A log that was removed meanwhile does not confuse the walk."""
-    transitions, position = place("s", [move("10:00", "/a")], history(), GONE, Counter(), 99)
+    transitions, position = place("s", [move("10:00", "/a")], history(), GONE, 99)
     assert (1, 0) == (len(transitions), position)
 
 

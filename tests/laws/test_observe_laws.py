@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -10,19 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentihooks import Engine, Scope
-from agentihooks.clock import instant, instant_or_none
+from agentihooks.clock import instant
 from agentihooks.model import TASK_FIELDS
-from agentihooks.observe import MAX_AHEAD, Observation, Surroundings, place
+from agentihooks.observe import Observation, Surroundings, place
 from agentihooks.testing import refusal_of
 
-from .strategies import TEN, few_scopes, observations, recordings, timed_observations
+from .strategies import NOW, few_scopes, observations, recordings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from agentihooks import Transition
-
-NOW = TEN + timedelta(hours=1)
 
 live = st.lists(recordings, max_size=6)
 """What hooks and orchestrators record before and while something is observed."""
@@ -48,9 +45,9 @@ def record_later(engine: Engine, scopes: Iterable[Scope]) -> None:
 
 def lay(engine: Engine, moves: list[Observation], position: int = -1) -> int:
     """Lay observations into the log of session `s`; return the position reached."""
-    surroundings = Surroundings(now=NOW, environ={}, identify=lambda _: None)
+    surroundings = Surroundings(environ={}, identify=lambda _: None)
     with engine.log.writing("s") as writer:
-        transitions, position = place("s", moves, writer.history, surroundings, Counter(), position)
+        transitions, position = place("s", moves, writer.history, surroundings, position)
         writer.append(transitions)
     return position
 
@@ -58,12 +55,6 @@ def lay(engine: Engine, moves: list[Observation], position: int = -1) -> int:
 def task_of(transition: Transition) -> list[str]:
     """Return what a transition says of the task."""
     return [getattr(transition, name) for name in TASK_FIELDS]
-
-
-def is_timed(observation: Observation) -> bool:
-    """Return whether an observation has a time that is believed."""
-    moment = instant_or_none(observation.at)
-    return moment is not None and moment <= NOW + MAX_AHEAD
 
 
 @given(live, observations, later)
@@ -77,7 +68,7 @@ def test_twice_is_once(recorded: list[tuple[Scope, str]], moves: list[Observatio
     assert before == engine.transitions("s")
 
 
-@given(live, timed_observations, st.integers(0, 8))
+@given(live, observations, st.integers(0, 8))
 def test_a_part_again_is_nothing(recorded: list[tuple[Scope, str]], moves: list[Observation], cut: int) -> None:
     """Laying the rest of a file again, from where the walk stood before it or ended after it, adds nothing."""
     engine = engine_with(recorded)
@@ -109,7 +100,7 @@ def test_the_last_move_is_in_force(recorded: list[tuple[Scope, str]], moves: lis
     latest = engine.log.history("s").latest
     lay(engine, moves)
     after = engine.log.history("s").latest
-    if moves and is_timed(moves[-1]) and (latest is None or instant(latest.at) < instant(moves[-1].at)):
+    if moves and (latest is None or instant(latest.at) < instant(moves[-1].at)):
         assert after is not None
         assert moves[-1].cwd == after.cwd
         assert moves[-1].branch in (None, after.branch)
@@ -134,4 +125,4 @@ def test_no_move_before_its_time(recorded: list[tuple[Scope, str]], moves: list[
     lay(engine, moves)
     for added in engine.transitions("s")[known:]:
         told = [move for move in moves if move.cwd == added.cwd and move.branch in (None, added.branch)]
-        assert any(not is_timed(move) or instant(move.at) <= instant(added.at) for move in told)
+        assert any(instant(move.at) <= instant(added.at) for move in told)
