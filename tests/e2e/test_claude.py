@@ -43,9 +43,14 @@ def test_folder(claude: Claude, agentihooks: Command, alpha: Path) -> None:
 
 
 def test_folder_outside(claude: Claude, agentihooks: Command, alpha: Path, beta: Path) -> None:
-    """A `cd` out of the project moves nothing: Claude Code takes it back, though it reports one."""
+    """A `cd` out of the project moves nobody for good: Claude Code takes it back, though it reports one."""
     session = claude.run(alpha, bash(f"cd {beta}"), bash("pwd"), say("Done."))
-    assert [(str(alpha),)] == agentihooks.scopes(session.id, "cwd")
+    # About once in thirty runs a hook is told of the folder outside, before that is taken back.
+    told = agentihooks.scopes(session.id, "cwd")
+    assert (str(alpha),) == told[0] == told[-1]
+    labels = agentihooks.labels(session, "cwd")
+    assert 6 == sum(counts["scoped"] for counts in labels.values())
+    assert labels[str(alpha),]["scoped"] >= 4
 
 
 def test_worktree(claude: Claude, agentihooks: Command, alpha: Path) -> None:
