@@ -325,7 +325,7 @@ class Engine:
                     if is_new and entry.entry_id not in cursor.taken and companion.see(entry):
                         lines.stop()
                 cursor.taken = taken
-            reader.skipped.update({"untimed": observer.untimed} if observer.untimed else {})
+            reader.skipped += Counter(untimed=observer.untimed)
             recorded = self.place(session_id, observer.observations, environ, reader.skipped, cursor.positions)
             if companion is not None:
                 companion.finish()

@@ -148,8 +148,9 @@ class Harvest:
             return
         from agentihooks.sinks import accept
 
-        logged = [marker for marker in markers if self._has_log(marker.agent_id)]
-        others = [marker for marker in markers if not self._has_log(marker.agent_id)]
+        with_log = {agent_id for agent_id in {marker.agent_id for marker in markers} if self._has_log(agent_id)}
+        logged = [marker for marker in markers if marker.agent_id in with_log]
+        others = [marker for marker in markers if marker.agent_id not in with_log]
         outgoing = [
             each
             for each in (*self._attributed(logged), *self._preceding(others))

@@ -124,13 +124,13 @@ class Session:
 
     def _catch_up(self) -> None:
         """Read what the transcript says up to now, so that nothing older than a live record is lost to it."""
-        path = self._find_transcript()
+        path = self._path
         if path is not None:
             self._read_on(path, None)
 
     def _gather(self) -> None:
         """Read the transcript for moves and markers, and put by what markers there are."""
-        path = self._find_transcript()
+        path = self._path
         if path is not None:
             self._read_on(path, self._harvest)
 
@@ -138,7 +138,7 @@ class Session:
         """Put by the markers of the turn's final text, in the scope it ends in, that the transcript does not have."""
         event = self._event
         self._harvest.tell(event.last_message, event.agent_id.removeprefix("agent-"), now())
-        path = self._find_transcript()
+        path = self._path
         try:
             if path is not None and self._read_on(path, self._harvest):
                 return
@@ -156,7 +156,8 @@ class Session:
     def _send(self) -> None:
         send(self._engine.plugins, self._home, self._agent, self._harvest, self._began)
 
-    def _find_transcript(self) -> str | None:
+    @cached_property
+    def _path(self) -> str | None:
         """Return where the transcript is, and keep it for the record: a payload may name a file that is not there."""
         path = find_transcript(self._engine.plugins, self._event)
         self._transcript = path or self._transcript

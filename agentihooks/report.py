@@ -144,7 +144,7 @@ class _Tally:
             for entry in reader.entries(lines):
                 sessions[entry.session_id, entry.agent_id] = None
                 observer.see(entry)
-        reader.skipped.update({"untimed": observer.untimed} if observer.untimed else {})
+        reader.skipped += Counter(untimed=observer.untimed)
         for session_id in dict.fromkeys(session_id for session_id, _ in sessions):
             self._history(session_id, observer, reader.skipped)
         self.skipped += reader.skipped + lines.skipped
