@@ -69,27 +69,28 @@ class ClaudeEntry(Entry, kw_only=True, gc=False):
     Values of a shape that varies by tool and version stay undecoded.
     """
 
-    at: str = field(default="", name="timestamp")
+    # The order, here and in `Entry`, is that of the keys in a line: a key is looked for behind the one before it.
     session_id: str = field(default="", name="sessionId")
-    agent_id: str = field(default="", name="agentId")
-    entry_id: str = field(default="", name="uuid")
     branch: str | None = field(default=None, name="gitBranch")
+    entry_id: str = field(default="", name="uuid")
+    at: str = field(default="", name="timestamp")
+    agent_id: str = field(default="", name="agentId")
     # No key of the line: the reader derives it. A struct has no other way to say so than a name that never occurs.
     worktree: str | None = field(default=None, name="")
 
-    type: str = ""
+    tool_use_result: Raw = field(default=ABSENT, name="toolUseResult")
     parent_id: str | None = field(default=None, name="parentUuid")
     is_sidechain: bool = field(default=False, name="isSidechain")
+    type: str = ""
+    message: Raw = ABSENT
     is_meta: bool = field(default=False, name="isMeta")
     is_compact_summary: bool = field(default=False, name="isCompactSummary")
     is_transcript_only: bool = field(default=False, name="isVisibleInTranscriptOnly")
     is_api_error: bool = field(default=False, name="isApiErrorMessage")
     session_kind: str = field(default="", name="sessionKind")
     relocated_cwd: str = field(default="", name="relocatedCwd")
-    message: Raw = ABSENT
     origin: Raw = ABSENT
     forked_from: Raw = field(default=ABSENT, name="forkedFrom")
-    tool_use_result: Raw = field(default=ABSENT, name="toolUseResult")
     worktree_session: Raw = field(default=ABSENT, name="worktreeSession")
 
     def activities(self) -> Iterable[Activity]:
@@ -109,24 +110,29 @@ class ClaudeEntry(Entry, kw_only=True, gc=False):
         )
 
 
+class Undecoded(ClaudeEntry, kw_only=True, gc=False):
+    """A line that holds anything but one well-typed object, in the place of its entries (`recover`)."""
+
+    line: bytes
+
+
 _DECODER = msgspec.json.Decoder(ClaudeEntry)
 UNDECODABLE = (msgspec.DecodeError, RecursionError)
 
 
-def decode(block: Block) -> list[ClaudeEntry | bytes]:
-    """Return the entries in some lines; for a line that holds anything but well-typed objects, the line (`recover`)."""
+def decode(block: Block) -> list[ClaudeEntry]:
+    """Return the entries in some lines; for a line that cannot be decoded, one of `Undecoded`."""
     try:
-        entries: list[Any] = _DECODER.decode_lines(block)
+        return _DECODER.decode_lines(block)
     except UNDECODABLE:
         return [*map(_decoded_line, split(block))]
-    return entries
 
 
-def _decoded_line(line: bytes) -> ClaudeEntry | bytes:
+def _decoded_line(line: bytes) -> ClaudeEntry:
     try:
         return _DECODER.decode(line)
     except UNDECODABLE:
-        return line
+        return Undecoded(line=line)
 
 
 def recover(line: bytes) -> tuple[list[ClaudeEntry], str]:
@@ -150,7 +156,7 @@ def recover(line: bytes) -> tuple[list[ClaudeEntry], str]:
 def read(line: bytes) -> list[ClaudeEntry]:
     """Return the entries of any line."""
     entry = _decoded_line(line)
-    return recover(entry)[0] if isinstance(entry, bytes) else [entry]
+    return recover(entry.line)[0] if isinstance(entry, Undecoded) else [entry]
 
 
 def decoded(raw: Raw) -> Any:

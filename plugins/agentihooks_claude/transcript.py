@@ -20,6 +20,7 @@ from agentihooks_claude.entry import (
     STAMPED,
     UNDECODABLE,
     ClaudeEntry,
+    Undecoded,
     decode,
     decoded,
     recover,
@@ -44,6 +45,9 @@ _SHAPES = {
 
 # The result of EnterWorktree is a path, a branch and a sentence; only what is no longer is searched for them.
 _MAX_RESULT_BYTES = 2048
+
+# Searched for with `rfind`, which passes over such text faster than `find`, and that than `in`.
+_WORKTREE_PATH = b'"worktreePath"'
 
 # In-file sidechains hang on lines just above them, so the oldest links can go.
 _MAX_LINKS = 512
@@ -150,14 +154,16 @@ class ClaudeReader(Reader):
             for block in source.decoded(decode):
                 ids, floor, is_plain = memory.recent.ids, memory.recent.floor, memory.is_plain
                 for entry in block:
-                    if isinstance(entry, bytes):
-                        yield from (found for found in self._recovered(entry) if self._is_own(found, stored))
-                    elif (
+                    if (
                         # Told without a call, since it is nearly every line: an entry that is new, and nothing special.
                         is_plain
                         and entry.type in STAMPED
                         and entry.forked_from is ABSENT
-                        and ((result := entry.tool_use_result) is ABSENT or not _names_worktree(result))
+                        and (
+                            (result := entry.tool_use_result) is ABSENT
+                            or len(result) >= _MAX_RESULT_BYTES
+                            or bytes(result).rfind(_WORKTREE_PATH) < 0
+                        )
                         and entry.session_id
                         and (entry_id := entry.entry_id)
                         and floor < (at := entry.at) < NO_TIME
@@ -168,6 +174,8 @@ class ClaudeReader(Reader):
                             entry.agent_id = self._emitter(entry)
                         yield entry
                         continue
+                    if isinstance(entry, Undecoded):
+                        yield from (found for found in self._recovered(entry.line) if self._is_own(found, stored))
                     elif self._is_own(entry, stored):
                         yield entry
                     ids, floor, is_plain = memory.recent.ids, memory.recent.floor, memory.is_plain
@@ -305,8 +313,7 @@ class ClaudeReader(Reader):
 
 def _names_worktree(result: Raw) -> bool:
     """Tell whether a tool's result may be of EnterWorktree or ExitWorktree."""
-    # Not `in`: before it searches bytes, it raises and drops an error, which takes longer.
-    return len(result) < _MAX_RESULT_BYTES and bytes(result).find(b'"worktreePath"') > 0
+    return len(result) < _MAX_RESULT_BYTES and bytes(result).rfind(_WORKTREE_PATH) > 0
 
 
 def _record(text: bytes | Raw) -> _Record | None:

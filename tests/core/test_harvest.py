@@ -17,6 +17,7 @@ from agentihooks.ids import marker_key, preceding_marker_key
 from agentihooks.log import locked
 from agentihooks.model import SCOPE_FIELDS
 from agentihooks.sweep import known_transcripts, sweep
+from agentihooks.transcript import BLOCK_BYTES
 from agentihooks_outbox.testing import FakeBrain, Reply
 from tests.sessions import (
     SESSION,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 ALPHA, BETA = "github.com/fixture/alpha", "github.com/fixture/beta"
 FORK = "5e551010-0000-7000-8000-000000000002"
 AGENTS = pytest.mark.parametrize("agent", [Claude, Codex])
-PADDING = "x" * 300_000
+PADDING = "x" * (2 * BLOCK_BYTES)
 """More than is read of a transcript at once: markers on both sides of it can be of two passes."""
 
 
